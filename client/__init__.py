@@ -1,0 +1,24 @@
+"""The strict client: takes a streamed answer for whole only when the provider proved that it is.
+
+Bytes in, values out. `Reader` is the core and does no I/O; `ask` is the one way to the network;
+`History` is what the next request would send. This island knows nothing of cases, labels,
+archives or verdicts, and imports neither `harness` nor `audit`.
+"""
+
+from .contract import Contract, ContractError, load
+from .history import History
+from .http import Answer, Conditions, ask
+from .reader import CANCEL, Reader, Settled
+
+__all__ = [
+    "CANCEL",
+    "Answer",
+    "Conditions",
+    "Contract",
+    "ContractError",
+    "History",
+    "Reader",
+    "Settled",
+    "ask",
+    "load",
+]

@@ -1,0 +1,110 @@
+"""`python -m client`: the strict client as a subject, one among others, without privilege.
+
+It speaks the subject protocol: JSON lines on stdin and stdout, one long-lived process. It is
+told a contract and claims everything that it saw. It knows nothing of cases and labels.
+"""
+
+import asyncio
+import json
+import platform
+import sys
+from typing import Any
+
+from . import CANCEL, Answer, Conditions, Contract, History, ask, load
+from .outcomes import COMPLETE
+from .reader import Control
+from .units import utf16_units
+
+PROTOCOL = "endmark.subject/1"
+VERSION = "1"
+
+_READY: dict[str, object] = {
+    "kind": "ready",
+    "protocol": PROTOCOL,
+    "name": "strict",
+    "version": VERSION,
+    "language": f"Python {platform.python_version()}",
+    "dialects": ["openai-chat"],
+    "capabilities": ["cancel", "read-cap", "read-timeout"],
+}
+
+
+class _CancelAfter:
+    """A preview callback that cancels once the preview holds so many UTF-16 units."""
+
+    def __init__(self, utf16: int) -> None:
+        self._left_utf16 = utf16
+
+    def __call__(self, piece: str) -> Control | None:
+        self._left_utf16 -= utf16_units(piece)
+        return CANCEL if self._left_utf16 <= 0 else None
+
+
+def main() -> int:
+    """Answer turns until `stop` or the end of input; exit 2 for a line that is no message."""
+    contracts: dict[str, Contract] = {}
+    with asyncio.Runner() as runner:
+        for line in sys.stdin.buffer:
+            try:
+                message = json.loads(line)
+                kind = message["kind"]
+            except (ValueError, TypeError, KeyError):
+                print(f"client: not a message of {PROTOCOL}: {line[:80]!r}", file=sys.stderr)
+                return 2
+            if kind == "start":
+                _say(_READY)
+            elif kind == "turn":
+                name = message["contract"]
+                contract = contracts.setdefault(name, contracts.get(name) or load(name))
+                _say(runner.run(_turn(message, contract)))
+            elif kind == "stop":
+                return 0
+    return 0
+
+
+async def _turn(message: dict[str, Any], contract: Contract) -> dict[str, object]:
+    given = message["conditions"]
+    history = History(message["history"])
+    answer = await ask(
+        message["base_url"],
+        history.messages,
+        message["question"],
+        contract=contract,
+        dialect=message["dialect"],
+        conditions=Conditions(
+            read_cap_bytes=given["read_cap_bytes"],
+            connect_timeout_ms=given["connect_timeout_ms"],
+            read_timeout_ms=given["read_timeout_ms"],
+        ),
+        on_preview=_CancelAfter(given["cancel_after_utf16"]) if "cancel_after_utf16" in given else None,
+    )
+    history.accept(message["question"], answer.turn)
+    return _claim(message["trial"], history, answer)
+
+
+def _claim(trial: str, history: History, answer: Answer) -> dict[str, object]:
+    turn = answer.turn
+    refused = {"type": str(turn.outcome), "chain": [], "message": turn.why}
+    return {
+        "kind": "claim",
+        "trial": trial,
+        "history": history.messages,
+        "preview": turn.preview,
+        "raised": None if turn.outcome == COMPLETE else refused,
+        "hints": {"finish_reason": turn.finish_reason},
+        "outcome": turn.outcome,
+        "status": answer.status,
+        "reads": answer.reads,
+        "consumed_bytes": answer.consumed_bytes,
+        "consumed_sha256": answer.consumed_sha256,
+        "transport_end": answer.transport_end,
+    }
+
+
+def _say(message: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
