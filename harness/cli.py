@@ -1,0 +1,273 @@
+"""The command line: what a user types, and the exit codes.
+
+0 all well, 1 findings, 2 called wrongly or not possible, 130 interrupted. Every import that costs
+time is made inside the command that needs it.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from . import present
+from .archive import Archive
+from .cases import load_suite, suite_names
+from .names import CASES, UsageError
+from .subjects import registry
+from .verdicts import audit, beside, command, is_well
+
+_EPILOG = """\
+other commands:
+  show DIR CASE      print one archived exchange, byte by byte
+  case new, freeze   make a new fault from an existing case; freeze a suite
+  audit DIR          run the standalone auditor
+  plot DIR           draw the previews of an archive
+
+example:
+  run.py --suite frozen --out evidence/my-run
+  run.py --suite frozen --case 'missing-*' --subject _wrong/naive
+
+exit codes: 0 all well, 1 findings, 2 called wrongly, 130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; a user's mistake is one line on stderr."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    commands: dict[str, Callable[[list[str]], int]] = {
+        "run": _run,
+        "show": _show,
+        "case": _case,
+        "audit": _audit,
+        "plot": _plot,
+    }
+    chosen = commands.get(words[0]) if words else None
+    try:
+        return chosen(words[1:]) if chosen else _run(words)
+    except UsageError as error:
+        present.complain(str(error))
+        return 2
+    except BrokenPipeError:  # whoever read our output has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - so that the flush at exit is silent
+        return 1
+    except OSError as error:
+        present.complain(f"{error.filename or 'system'}: {error.strerror or error}")
+        return 2
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        present.complain("interrupted")
+        return 130
+
+
+def _parser(name: str, about: str, epilog: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        prog=name, description=about, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+# -- run
+
+
+def _run(words: list[str]) -> int:
+    parser = _parser("run.py", "Run a suite against a subject, archive it, audit it.", _EPILOG)
+    parser.add_argument("--suite", default="frozen", help="the suite to run (default: frozen)")
+    parser.add_argument("--case", default="*", metavar="PATTERN", help="only the cases whose name matches")
+    parser.add_argument("--subject", default=registry.STRICT, help="the client under test (default: strict)")
+    parser.add_argument("--out", type=Path, help="the archive: a new directory (default: evidence/<time>-<suite>)")
+    parser.add_argument("--jobs", type=_positive, default=1, help="trials at once, each with its own process")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--list", action="store_true", help="list suites, cases and subjects")
+    parser.add_argument("--cases", type=Path, default=CASES, metavar="DIR", help="where the suites are")
+    args = parser.parse_args(words)
+    return _list(args.cases) if args.list else _run_suite(args)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("needs to be at least 1")
+    return value
+
+
+def _run_suite(args: argparse.Namespace) -> int:
+    from .runner import Plan, run
+
+    suite = load_suite(args.cases, args.suite, args.case)
+    if not suite.cases:
+        raise UsageError(f"no case of suite {suite.name!r} matches {args.case!r}")
+    plan = Plan(subject=registry.find(args.subject), suites=(suite,))
+    out = args.out or Path("evidence") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{suite.name}"
+    archive = Archive(out)
+    try:
+        asyncio.run(_interruptible(run(plan, archive, args.jobs, _progress(len(plan.trials())))))
+    except BaseException:
+        archive.discard()
+        raise
+    found = audit(out)
+    beside(out, ".verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+    _report(args, out, found)
+    return 0 if is_well(found) else 1
+
+
+async def _interruptible(work: Coroutine[Any, Any, object]) -> None:
+    """Let SIGTERM end the work as Ctrl-C does, so that nothing half-done is left behind."""
+    task = asyncio.current_task()
+    assert task
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await work
+
+
+def _progress(total: int) -> Callable[[str], None]:
+    """Give what counts the trials on stderr, where that is a terminal."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    done = 0
+
+    def tell(trial: str) -> None:
+        nonlocal done
+        done += 1
+        end = "\r\x1b[K" if done == total else ""
+        sys.stderr.write(f"\r\x1b[K{done}/{total} {trial}{end}")
+        sys.stderr.flush()
+
+    return tell
+
+
+def _report(args: argparse.Namespace, out: Path, found: dict[str, Any]) -> None:
+    if args.json:
+        report = {"archive": str(out), "stable_root": found["stable_root"], "rows": present.rows(found)}
+        print(json.dumps(report, ensure_ascii=False))
+        return
+    present.table(found, sys.stdout)
+    print()
+    for text in present.summary(found):
+        print(text)
+    print(f"archive:     {out}")
+    print(f"verdicts:    {beside(out, '.verdicts.json')}")
+    print(f"stable root: {found['stable_root']}")
+
+
+def _list(root: Path) -> int:
+    for name in suite_names(root):
+        suite = load_suite(root, name)
+        print(f"suite {name}: {suite.size} cases under {', '.join(suite.contracts)}")
+        for case in suite.cases:
+            print(f"  {case.name:<24} {case.dialect:<12} {present.visible(case.title)}")
+    for name in registry.names():
+        print(f"subject {name}: {registry.find(name).title}")
+    return 0
+
+
+# -- show, audit, plot
+
+
+def _show(words: list[str]) -> int:
+    from .show import show
+
+    example = "example:\n  run.py show evidence/my-run one-byte\n"
+    parser = _parser("run.py show", "Print one archived exchange.", example)
+    parser.add_argument("archive", type=Path, metavar="DIR")
+    parser.add_argument("case", metavar="CASE", help="a case's name, or a trial's id")
+    args = parser.parse_args(words)
+    found = audit(args.archive, "--trace", args.case)
+    if found["findings"]:
+        first = found["findings"][0]
+        raise UsageError(f"{args.archive}: the archive is not sound: {first['code']} {first['place']}: {first['text']}")
+    for text in show(found):
+        print(text)
+    return 0
+
+
+def _audit(words: list[str]) -> int:
+    script = command(Path())[:-2]
+    return subprocess.run([*script, *words], check=False).returncode
+
+
+def _plot(words: list[str]) -> int:
+    from .names import IMPORT_ROOT, PACKAGE_PREFIX
+
+    plots = [sys.executable, "-m", f"{PACKAGE_PREFIX}plots"]
+    paths = [str(Path(word).resolve()) if Path(word).exists() else word for word in words]
+    return subprocess.run([*plots, *paths], check=False, cwd=IMPORT_ROOT).returncode
+
+
+# -- case
+
+
+def _case(words: list[str]) -> int:
+    parser = _parser("run.py case", "Make a new fault, or freeze a suite.", "")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="new | freeze")
+    new = commands.add_parser(
+        "new",
+        help="make a case from another one",
+        epilog="example:\n  run.py case new mine/said-length --from frozen/seven-byte --replace stop length\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    new.add_argument("target", metavar="SUITE/NAME", help="the new case; its name states the fault")
+    new.add_argument("--from", dest="source", required=True, metavar="SUITE/NAME")
+    new.add_argument("--cut", type=int, metavar="BYTE", help="keep the first so many bytes of the body")
+    new.add_argument("--delete", metavar="A:B", help="leave bytes A to B out; negative counts from the end")
+    new.add_argument("--splice", nargs=2, metavar=("BYTE", "TEXT"), help="insert TEXT before a byte (\\n, \\xNN)")
+    new.add_argument("--replace", nargs=2, metavar=("OLD", "NEW"), help="replace the only occurrence")
+    new.add_argument("--ending", help="how the connection ends: complete, fin, reset, ...")
+    new.add_argument(
+        "--set", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"), help="a field of case.toml"
+    )
+    new.add_argument("--title", help="what the body is, in one line")
+    frozen = commands.add_parser("freeze", help="check a suite and write its manifest")
+    frozen.add_argument("suite")
+    for sub in (new, frozen):
+        sub.add_argument("--cases", type=Path, default=CASES, metavar="DIR", help="where the suites are")
+    args = parser.parse_args(words)
+    return _new_case(args) if args.command == "new" else _freeze(args)
+
+
+def _new_case(args: argparse.Namespace) -> int:
+    from .make_case import Recipe, cut, delete, make_case, replace, splice
+
+    edits = []
+    if args.replace:
+        edits.append(replace(_bytes(args.replace[0]), _bytes(args.replace[1])))
+    if args.splice:
+        edits.append(splice(_number(args.splice[0]), _bytes(args.splice[1])))
+    if args.delete:
+        start, _, end = args.delete.partition(":")
+        edits.append(delete(_number(start), _number(end) if end else sys.maxsize))
+    if args.cut is not None:
+        edits.append(cut(args.cut))
+    fields = [tuple(pair) for pair in args.set]
+    if args.ending:
+        fields.append(("exchange.ending", json.dumps(args.ending)))
+    folder = make_case(args.cases, args.source, args.target, Recipe(edits=edits, fields=fields, title=args.title))
+    print(f"{folder}: write its label.toml, then `run.py case freeze {folder.parent.name}`")
+    return 0
+
+
+def _freeze(args: argparse.Namespace) -> int:
+    from .freeze import freeze
+
+    digest = freeze(args.cases, args.suite)
+    print(f"{args.suite} frozen: {digest}")
+    print("For a suite that ships, put this digest into audit.py by hand.")
+    return 0
+
+
+def _bytes(text: str) -> bytes:
+    r"""Read \n, \r, \t, \\ and \xNN in a command-line text; everything else is UTF-8."""
+    try:
+        return text.encode("utf-8").decode("unicode_escape").encode("latin-1")
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"{text!r}: {error.reason}") from error
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no byte offset") from None

@@ -1,0 +1,154 @@
+"""Makes a new fault from an existing case, in one step.
+
+Copy, then any of: cut, delete, insert, replace, another field of case.toml, another ending. The new
+case is born with a label that states nothing: what is right about it is for a person to write.
+tomlkit edits case.toml in place, so that comments and order survive.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from .cases import check_case, load_case, read_toml
+from .names import UsageError, is_name
+
+# An edit takes the bytes of the body and gives the new ones, or refuses.
+Edit = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What to change: edits of the body in order, fields of case.toml, the ending."""
+
+    edits: Sequence[Edit] = ()
+    fields: Sequence[tuple[str, str]] = field(default=())
+    title: str | None = None
+
+
+def cut(at: int) -> Edit:
+    """Keep the first `at` bytes."""
+
+    def edit(body: bytes) -> bytes:
+        _inside(at, body)
+        return body[:at]
+
+    return edit
+
+
+def delete(start: int, end: int) -> Edit:
+    """Leave body[start:end] out; negative offsets count from the end."""
+
+    def edit(body: bytes) -> bytes:
+        low, high, _ = slice(start, end).indices(len(body))
+        if low >= high:
+            raise UsageError(f"--delete {start}:{end}: nothing there in a body of {len(body)} bytes")
+        return body[:low] + body[high:]
+
+    return edit
+
+
+def splice(at: int, data: bytes) -> Edit:
+    """Insert bytes before offset `at`."""
+
+    def edit(body: bytes) -> bytes:
+        _inside(at, body)
+        return body[:at] + data + body[at:]
+
+    return edit
+
+
+def replace(old: bytes, new: bytes) -> Edit:
+    """Replace the only occurrence of `old`."""
+
+    def edit(body: bytes) -> bytes:
+        if body.count(old) != 1:
+            raise UsageError(f"--replace: {old!r} occurs {body.count(old)} times in the body, needs to be once")
+        return body.replace(old, new)
+
+    return edit
+
+
+def _inside(at: int, body: bytes) -> None:
+    if not 0 <= at <= len(body):
+        raise UsageError(f"byte {at} is outside the body of {len(body)} bytes")
+
+
+def make_case(root: Path, source: str, target: str, recipe: Recipe) -> Path:
+    """Make the case `target` (suite/name) from `source`; give its folder."""
+    old, new = _folder(root, source), _folder(root, target)
+    if not (old / "case.toml").is_file():
+        raise UsageError(f"{old}: no such case")
+    if new.exists():
+        raise UsageError(f"{new}: exists already; a case's name is its permanent id")
+    exchange = load_case(old).exchanges[0]
+    body = exchange.body
+    for edit in recipe.edits:
+        body = edit(body)
+    document = tomlkit.parse((old / "case.toml").read_text(encoding="utf-8"))
+    _fit_script(document["exchange"][0], len(body), exchange.chunk_ends)
+    for key, value in recipe.fields:
+        _set(document, key, value)
+    document["title"] = recipe.title or f"{read_toml(old / 'case.toml')['title']} (changed: say how)"
+    _write(new, document, body, _suite_contracts(new.parent, old.parent))
+    return new
+
+
+def _folder(root: Path, name: str) -> Path:
+    suite, _, case = name.partition("/")
+    if not is_name(suite) or not is_name(case):
+        raise UsageError(f"{name!r} is no case: write suite/name, each of [a-z0-9][a-z0-9._-]*")
+    return root / suite / case
+
+
+def _fit_script(exchange: Any, size: int, chunk_ends: Sequence[int]) -> None:
+    """Drop chunk ends behind the new end, and sends that no longer add up."""
+    if chunk_ends:
+        exchange["chunk_ends"] = [end for end in chunk_ends if end < size]
+    steps = exchange.get("script", [])
+    if sum(step.get("send_bytes", 0) for step in steps) not in (0, size):
+        exchange["script"] = [step for step in steps if "wait_ms" in step]
+
+
+def _set(document: Any, key: str, value: str) -> None:
+    """Set a dotted key of case.toml; `exchange.` means the first exchange."""
+    *path, last = key.split(".")
+    table = document
+    for part in path:
+        table = table.get(part) if hasattr(table, "get") else None
+        table = table[0] if isinstance(table, list) else table
+        if table is None:
+            raise UsageError(f"--set {key}: no table {part!r} in case.toml")
+    try:
+        table[last] = tomlkit.value(value)
+    except ValueError:
+        table[last] = value
+
+
+def _suite_contracts(target: Path, source: Path) -> list[str]:
+    path = target / "suite.toml"
+    if not path.is_file():
+        path = source / "suite.toml"
+    contracts: list[str] = read_toml(path)["contracts"]
+    if not (target / "suite.toml").is_file():
+        target.mkdir(parents=True)
+        text = path.read_text(encoding="utf-8").replace(f'name = "{source.name}"', f'name = "{target.name}"', 1)
+        (target / "suite.toml").write_text(text, encoding="utf-8")
+    return contracts
+
+
+def _write(folder: Path, document: Any, body: bytes, contracts: Sequence[str]) -> None:
+    folder.mkdir()
+    (folder / "case.toml").write_text(tomlkit.dumps(document), encoding="utf-8")
+    (folder / document["exchange"][0]["body"]).write_bytes(body)
+    (folder / "label.toml").write_text(_empty_label(contracts), encoding="utf-8")
+    check_case(folder)
+
+
+def _empty_label(contracts: Sequence[str]) -> str:
+    lines = ['why = ""', 'authority = ""  # spec, provider-doc, capture or judgement', 'url = ""', "date = 2000-01-01"]
+    for name in contracts:
+        lines += ["", f'[contract."{name}"]', '# outcome = ""', '# preview = ""', "# committed = false"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,147 @@
+"""Words for a person: the table of a run. It formats what the auditor said, and decides nothing."""
+
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
+
+_COLUMNS = ("case", "outcome", "HTTP", "cap", "reads", "preview", "history", "verdict")
+_RIGHT = frozenset({"HTTP", "cap", "reads"})
+_PREVIEW_CELLS = 24
+
+_PLAIN = {
+    "AGREE": "right",
+    "FALSE_COMMIT": "kept a broken answer",
+    "FALSE_WITHHOLD": "threw away a good one",
+    "ALTERED": "kept other text than was sent",
+    "NON_STRICT": "kept what a judgement withholds",
+    "OVER_STRICT": "withheld what a judgement accepts",
+    "MISREPORTED": "history right, another claim wrong",
+    "NO_CLAIM": "no claim",
+    "UNSUPPORTED": "cannot take this case",
+    "NOT_DELIVERED": "the fault never reached the wire",
+    "LABEL_CONFLICT": "label and auditor differ: stop and look",
+}
+
+_GREEN, _RED, _DIM, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"
+
+
+def rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give one row a trial, with the keys of the original experiment's facts, and the verdict."""
+    return [_row(trial) for trial in found["trials"]]
+
+
+def _row(trial: Mapping[str, Any]) -> dict[str, Any]:
+    claim = trial["claim"] or {}
+    row = {
+        "id": trial["case"],
+        "body": trial["title"],
+        "bytes": trial["body_bytes"],
+        "sha256": trial["body_sha256"],
+        "status": trial["status"],
+        "content_type": trial["content_type"],
+        "http_chunk_offsets": trial["http_chunk_offsets"],
+        "read_cap": trial["read_cap"],
+        "outcome": claim.get("outcome"),
+        "reads": claim.get("reads"),
+        "preview": claim.get("preview"),
+        "history_size": claim.get("history_size"),
+        "committed": claim.get("committed"),
+        "verdict": trial["verdict"],
+    }
+    if trial["cancel_after_utf16"] is not None:
+        row["cancel_after_utf16_units"] = trial["cancel_after_utf16"]
+    if trial["stall_ms"] is not None:
+        row |= {"stall_ms": trial["stall_ms"], "read_timeout_ms": trial["read_timeout_ms"]}
+    return row
+
+
+def table(found: Mapping[str, Any], out: TextIO) -> None:
+    """Print one line a trial; with colour where the stream is a terminal."""
+    cells = [_COLUMNS, *(_cells(trial) for trial in found["trials"])]
+    widths = [max(cells_wide(row[i]) for row in cells) for i in range(len(_COLUMNS))]
+    colour = wants_colour(out)
+    for number, row in enumerate(cells):
+        text = "  ".join(_pad(cell, widths[i], _COLUMNS[i]) for i, cell in enumerate(row)).rstrip()
+        if colour:
+            mark = _DIM if number == 0 else _GREEN if row[-1].startswith("AGREE") else _RED
+            text = f"{mark}{text}{_RESET}"
+        print(text, file=out)
+
+
+def _cells(trial: Mapping[str, Any]) -> tuple[str, ...]:
+    claim = trial["claim"] or {}
+    size, committed = claim.get("history_size"), claim.get("committed")
+    before = trial["derived"]["history_size"] - (2 if trial["derived"]["committed"] else 0)
+    history = "-" if size is None else f"{before} → {size}" if committed or size != before else f"{size}"
+    verdict = trial["verdict"]
+    return (
+        trial["case"],
+        _text(claim.get("outcome")),
+        _text(trial["status"]),
+        _text(trial["read_cap"]),
+        _text(claim.get("reads")),
+        fit(claim.get("preview") or "", _PREVIEW_CELLS),
+        history,
+        verdict if verdict == "AGREE" else f"{verdict}: {plain(verdict)}",
+    )
+
+
+def plain(verdict: str) -> str:
+    """Say a verdict in plain words."""
+    return _PLAIN.get(verdict, verdict)
+
+
+def summary(found: Mapping[str, Any]) -> Iterable[str]:
+    """Give the lines under the table: totals, the verdicts, the roots."""
+    totals, coverage = found["totals"], found["coverage"]
+    part = f" (PARTIAL {coverage['planned']} of {coverage['of']})" if coverage["partial"] else ""
+    yield (
+        f"{totals['trials']} trials{part}: {totals['complete']} complete, {totals['refused']} refused; "
+        f"{totals['loopback_requests']} loopback requests, {totals['provider_requests']} provider requests"
+    )
+    counted = ", ".join(f"{count} {name}" for name, count in sorted(totals["verdicts"].items()))
+    yield f"verdicts: {counted or 'none'}"
+    for finding in found["findings"]:
+        yield f"{finding['code']}  {finding['place']}  {finding['text']}"
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def _pad(text: str, width: int, column: str) -> str:
+    space = " " * (width - cells_wide(text))
+    return space + text if column in _RIGHT else text + space
+
+
+def cells_wide(text: str) -> int:
+    """Count terminal cells: East Asian wide characters and emoji take two, combining marks none."""
+    wide = {"W": 2, "F": 2}
+    return sum(0 if unicodedata.combining(c) else wide.get(unicodedata.east_asian_width(c), 1) for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """Make a text printable on one line of so many cells: control characters escaped, the rest cut."""
+    text = visible(text)
+    if cells_wide(text) <= width:
+        return text
+    while cells_wide(text) > width - 1:
+        text = text[: max(len(text) // 2, width - 1)] if len(text) > 2 * width else text[:-1]
+    return text + "…"
+
+
+def visible(text: str) -> str:
+    """Escape what would move the cursor or break the line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def wants_colour(out: TextIO) -> bool:
+    """Say whether colour is wanted on a stream (https://no-color.org)."""
+    return out.isatty() and not os.environ.get("NO_COLOR")
+
+
+def complain(text: str) -> None:
+    """Print one clear line on stderr."""
+    print(f"endmark: {visible(text)}", file=sys.stderr)

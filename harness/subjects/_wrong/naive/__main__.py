@@ -1,0 +1,12 @@
+"""The naive loop of a hundred tutorials: when the loop ends, what there is was the answer."""
+
+from ..loop import Turn, serve
+
+
+def answer(turn: Turn) -> bool:
+    """Keep whatever was shown."""
+    turn.read(turn.lines())
+    return True
+
+
+serve("_wrong/naive", answer)

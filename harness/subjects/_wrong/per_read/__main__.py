@@ -1,0 +1,28 @@
+"""Decodes each read by itself, so every character that a read cuts becomes U+FFFD.
+
+All else about it is careful: it asks for status 200, the finish reason `stop` and [DONE].
+"""
+
+import io
+from collections.abc import Iterator
+
+from ..loop import Turn, serve
+
+
+def answer(turn: Turn) -> bool:
+    """Keep what was shown if the stream was finished; the damage is in what was shown."""
+    turn.read(_lines(turn))
+    return turn.finish_reason == "stop" and turn.saw_done
+
+
+def _lines(turn: Turn) -> Iterator[str]:
+    response = turn.post()
+    if response.status != 200:
+        raise RuntimeError(f"HTTP status {response.status}")
+    text = io.StringIO()
+    while data := response.read(turn.read_cap_bytes):
+        text.write(data.decode("utf-8", "replace"))
+    yield from text.getvalue().splitlines()
+
+
+serve("_wrong/per_read", answer)

@@ -1,0 +1,177 @@
+"""One subject as a long-lived process: start, turn, stop, over JSON lines on stdio.
+
+What a subject does wrong (crash, hang, nonsense) is a value: `NoClaim` says which, and the next
+turn starts a fresh process. Only a subject that cannot be started at all is an exception, since
+then no trial can be run.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from ..names import IMPORT_ROOT, UsageError
+from ..schema import check
+from .registry import Subject
+
+PROTOCOL = "endmark.subject/1"
+
+_LINE_BYTES = 1024 * 1024
+_READY_S = 30.0
+_CLAIM_S = 20.0
+_STOP_S = 2.0
+_STDERR_LINES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoClaim:
+    """Why a turn gave no claim: `unsupported`, `timeout`, `exit` or `malformed`, and in words."""
+
+    reason: str
+    note: str
+
+
+class SubjectProcess:
+    """Drives one subject; used by one task at a time."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._process: asyncio.subprocess.Process | None = None
+        self._errors: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._drain: asyncio.Task[None] | None = None
+        self.ready: dict[str, Any] = {}
+
+    async def launch(self) -> None:
+        """Start the process and say `start`, without waiting for the answer."""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._subject.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=_LINE_BYTES,
+                cwd=IMPORT_ROOT,
+                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": "127.0.0.1"},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageError(f"subject {self._subject.name}: {self._subject.command[0]}: {error.strerror}") from error
+        self._drain = asyncio.create_task(self._read_errors(self._process))
+        await self._say({"kind": "start", "protocol": PROTOCOL})
+
+    async def wait_ready(self) -> None:
+        """Wait for `ready`; raise UsageError with the subject's last words where it does not come."""
+        answer = await self._hear(_READY_S)
+        if isinstance(answer, NoClaim):
+            raise UsageError(f"subject {self._subject.name}: no ready: {answer.note}")
+        check(answer, "ready", f"subject {self._subject.name}: ready")
+        self.ready = answer
+
+    async def turn(self, message: dict[str, object]) -> dict[str, Any] | NoClaim:
+        """Send one turn and wait for its claim."""
+        if self._process is None:
+            await self.launch()
+            await self.wait_ready()
+        await self._say({"kind": "turn", **message})
+        try:
+            async with asyncio.timeout(_CLAIM_S):
+                answer = await self._claim(message["trial"])
+        except TimeoutError:
+            answer = NoClaim(reason="timeout", note=f"no claim within {_CLAIM_S:.0f} s")
+        if isinstance(answer, NoClaim) and answer.reason != "unsupported":
+            await self.kill()
+        return answer
+
+    async def stop(self) -> None:
+        """Ask the process to stop; kill it by its own id if it does not."""
+        if self._process is not None:
+            await self._say({"kind": "stop"})
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_S):
+                    await self._process.wait()
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        if self._drain:  # a child of the subject may hold its stderr open: do not wait for that
+            self._drain.cancel()
+            await asyncio.gather(self._drain, return_exceptions=True)
+
+    async def _claim(self, trial: object) -> dict[str, Any] | NoClaim:
+        while True:
+            answer = await self._hear(_CLAIM_S)
+            if isinstance(answer, NoClaim):
+                return answer
+            if answer.get("trial") != trial:
+                return NoClaim(reason="malformed", note=f"a message about another trial: {answer.get('trial')!r}")
+            if answer["kind"] == "unsupported":
+                return NoClaim(reason="unsupported", note=str(answer.get("capability"))[:100])
+            if answer["kind"] == "claim":
+                return _checked(answer)
+            if answer["kind"] != "progress":
+                return NoClaim(reason="malformed", note=f"a message of kind {answer['kind']!r} in a turn")
+
+    async def _hear(self, seconds: float) -> dict[str, Any] | NoClaim:
+        """Read one message; a NoClaim for the end of output and for a line that is none."""
+        assert self._process
+        assert self._process.stdout
+        try:
+            async with asyncio.timeout(seconds):
+                line = await self._process.stdout.readline()
+        except TimeoutError:
+            return NoClaim(reason="timeout", note=f"nothing within {seconds:.0f} s")
+        except ValueError:
+            return NoClaim(reason="malformed", note=f"a line of more than {_LINE_BYTES} bytes")
+        if not line:
+            return NoClaim(reason="exit", note=await self._last_words())
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
+            return NoClaim(reason="malformed", note=f"not a message: {line[:80]!r}")
+        return message
+
+    async def _say(self, message: dict[str, object]) -> None:
+        assert self._process
+        assert self._process.stdin
+        with contextlib.suppress(ConnectionError):  # a dead process is noticed when it is heard
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            await self._process.stdin.drain()
+
+    async def _last_words(self) -> str:
+        assert self._process
+        assert self._drain
+        code = await self._process.wait()
+        await asyncio.wait([self._drain], timeout=_STOP_S)
+        return " | ".join([f"exit {code}", *self._errors])
+
+    async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
+        """Keep the last lines of stderr, so that a full pipe never blocks the subject."""
+        assert process.stderr
+        while True:
+            try:
+                line = await process.stderr.readline()
+            except ValueError:
+                continue
+            if not line:
+                return
+            self._errors.append(line.decode("utf-8", "replace").strip()[:200])
+
+
+def _checked(claim: dict[str, Any]) -> dict[str, Any] | NoClaim:
+    try:
+        check(claim, "claim", "claim")
+    except UsageError as error:
+        return NoClaim(reason="malformed", note=str(error)[:200])
+    return claim
