@@ -92,6 +92,9 @@ class Framer:
                 fault = Fault(outcome=INVALID_UTF8, why=f"{error.reason} {chunk[used]:#04x}")
             utf16 = utf16_units(text)
         self._cut = chunk[used:]
+        if self._cut[:1] == b"\xed" and self._cut[1:2] > b"\x9f":
+            # CPython waits for the third byte of a surrogate; RFC 3629 refuses it at the second.
+            fault = Fault(outcome=INVALID_UTF8, why="an encoded surrogate")
         room = self._limits.input_utf16 - self._input_utf16
         self._input_utf16 += utf16
         if utf16 <= room:

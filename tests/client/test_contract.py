@@ -1,0 +1,37 @@
+"""What is wrong with a contract is said with its key and its file."""
+
+from pathlib import Path
+
+import pytest
+
+from client.contract import CONTRACTS, ContractError, load
+
+GOOD = (CONTRACTS / "frozen-text-1.toml").read_text("utf-8")
+
+WRONG = {
+    "a syntax error names the line": ("title =", "title = =", "line 4"),
+    "an unknown key": ("[limits]", "[limits]\nlines = 1", "limits.lines is not a key"),
+    "a missing key": ("events = 256\n", "", "limits.events needs a int"),
+    "a limit of zero": ("events = 256", "events = 0", "limits.events needs an integer of at least 1"),
+    "a boolean limit": ("events = 256", "events = true", "limits.events needs a int"),
+    "an unknown class of reason": ('stop = "answer"', 'stop = "fine"', "reasons.stop is 'fine'"),
+    "an unknown rule of the history": ('answer = "append"', 'answer = "keep"', "history.answer is 'keep'"),
+    "another name than the file": ('name = "frozen-text/1"', 'name = "other/1"', "name is 'other/1'"),
+    "no table of reasons": ("[dialect.openai-chat.reasons]", "[dialect.openai-chat.reason]", "reasons needs a table"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG.values(), ids=list(WRONG))
+def test_wrong_contract(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """A contract with a mistake is refused, with the place and the reason."""
+    assert old in GOOD
+    (tmp_path / "frozen-text-1.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
+    with pytest.raises(ContractError) as caught:
+        load("frozen-text/1", tmp_path)
+    assert message in str(caught.value)
+
+
+def test_missing_contract(tmp_path: Path) -> None:
+    """A contract that is not there is named."""
+    with pytest.raises(ContractError, match=r"none-1\.toml: contract 'none/1' cannot be read"):
+        load("none/1", tmp_path)
