@@ -1,0 +1,188 @@
+"""Two witnesses: the incremental client and the auditor's whole-body reading agree on any bytes.
+
+They share no code. Where they differ, one of them reads the rules of docs/formats.md wrongly.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from client import CANCEL, Contract, Reader, load
+from client.outcomes import INCOMPLETE_STREAM, Fault
+from client.reader import Control
+from client.strict_json import parse
+from client.units import utf16_units
+from tests.auditor import load as load_auditor
+
+AUDIT = load_auditor()
+FROZEN = load("frozen-text/1")
+BODIES = sorted((Path(__file__).parents[1] / "cases" / "frozen").glob("*/body.sse"))
+
+# Pieces of streams, good and bad, from which most soups get past the first event.
+PIECES = [
+    b'data: {"choices":[{"index":0,"delta":{"content":"\xe4\xbd\xa0"},"finish_reason":null}]}\n\n',
+    b'data: {"choices":[{"index":0,"delta":{"content":"\xf0\x9f\x8c\xb1x"}}]}\r\n\r\n',
+    b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\r\r',
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}\n\n',
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"new"}]}\n\n',
+    b'data: {"choices":[],"usage":{}}\n\n',
+    b'data: {"error":{"message":"x"}}\n\n',
+    b"data: [DONE]\n\n",
+    b"data: [DONE]",
+    b'data: {"choices":[\n',
+    b"data: ]}\n\n",
+    b"data: {\n",
+    b'data: "a\n',
+    b"data\n\n",
+    b"event: x\n",
+    b": comment\n",
+    b"id: 5\n\n",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b"\xc3",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f",
+    b" ",
+    b":",
+    b"x",
+]
+
+SOUP = st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=14).map(b"".join)
+TIGHT = st.fixed_dictionaries(
+    {
+        "line_utf16": st.integers(1, 120),
+        "event_utf16": st.integers(1, 120),
+        "input_utf16": st.integers(1, 400),
+        "output_utf16": st.integers(1, 8),
+        "events": st.integers(1, 6),
+        "json_depth": st.integers(1, 6),
+    }
+)
+
+
+class Found(NamedTuple):
+    """What both witnesses say of a body."""
+
+    outcome: str
+    preview: str
+    finish_reason: str | None
+    settled_at: int | None
+
+
+def by_client(body: bytes, contract: Contract, cancel_after_utf16: int | None) -> Found:
+    """Read byte by byte, so that the byte that settles the turn is known."""
+    shown = 0
+
+    def show(piece: str) -> Control | None:
+        nonlocal shown
+        shown += utf16_units(piece)
+        return CANCEL if cancel_after_utf16 is not None and shown >= cancel_after_utf16 else None
+
+    reader = Reader(contract, "openai-chat", show)
+    for at in range(len(body)):
+        settled = reader.feed(body[at : at + 1])
+        if settled:
+            return Found(settled.outcome, settled.preview, settled.finish_reason, at + 1)
+    settled = reader.end()
+    return Found(settled.outcome, settled.preview, settled.finish_reason, None)
+
+
+def by_auditor(body: bytes, contract: Contract, cancel_after_utf16: int | None) -> Found:
+    """Judge the whole body at once."""
+    rules = {
+        name: AUDIT.Rules(r.media_type, r.terminal_event, r.empty_completion, dict(r.reasons))
+        for name, r in contract.dialects.items()
+    }
+    limits = AUDIT.Limits(**{name: getattr(contract.limits, name) for name in AUDIT.Limits._fields})
+    reading = AUDIT.judge(body, "openai-chat", AUDIT.Contract(limits, rules), cancel_after_utf16)
+    outcome = reading.outcome or INCOMPLETE_STREAM
+    return Found(outcome, "".join(reading.texts), reading.reason, reading.settled_at)
+
+
+def agree(body: bytes, contract: Contract, cancel_after_utf16: int | None = None) -> None:
+    """Compare the two witnesses on one body."""
+    assert by_client(body, contract, cancel_after_utf16) == by_auditor(body, contract, cancel_after_utf16)
+
+
+@pytest.mark.parametrize("path", BODIES, ids=[path.parent.name for path in BODIES])
+def test_frozen_bodies(path: Path) -> None:
+    """They agree on every frozen body, down to the byte that settles it."""
+    agree(path.read_bytes(), FROZEN)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SOUP)
+@example(b"\xef\xbb\xbf\xef\xbb\xbfdata: [DONE]\n\n")
+@example(b"data: {\r\n\ndata: }\r\r\n")
+def test_any_stream(body: bytes) -> None:
+    """They agree on any soup of stream pieces and bytes."""
+    agree(body, FROZEN)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SOUP, TIGHT, st.none() | st.integers(1, 5))
+def test_any_limits(body: bytes, tight: dict[str, int], cancel_after_utf16: int | None) -> None:
+    """They agree under any limits, and on where a cancel takes effect."""
+    agree(body, replace(FROZEN, limits=replace(FROZEN.limits, **tight)), cancel_after_utf16)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SOUP, st.lists(st.integers(1, 40), min_size=1, max_size=20), TIGHT)
+def test_any_split(body: bytes, sizes: list[int], tight: dict[str, int]) -> None:
+    """Outcome and preview do not depend on how the bytes were cut, whatever the limits."""
+    contract = replace(FROZEN, limits=replace(FROZEN.limits, **tight))
+    reader, at, settled = Reader(contract, "openai-chat"), 0, None
+    for number in range(len(body)):
+        size = sizes[number % len(sizes)]
+        settled = settled or (reader.feed(body[at : at + size]) if body[at : at + size] else None)
+        at += size
+    settled = settled or reader.end()
+    whole = by_client(body, contract, None)
+    assert (settled.outcome, settled.preview) == (whole.outcome, whole.preview)
+
+
+JSON_TEXT = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def same_json(text: str, depth: int) -> None:
+    """Compare the two readers of JSON on one text."""
+    ours = parse(text, depth)
+    try:
+        theirs = AUDIT.strict_json(text, depth)
+    except AUDIT.NotStrictError:
+        assert isinstance(ours, Fault), text
+    else:
+        assert not isinstance(ours, Fault), text
+        assert ours == theirs
+
+
+@settings(max_examples=300, deadline=None)
+@given(JSON_TEXT, st.integers(1, 6), st.booleans(), st.data())
+def test_any_json(value: object, depth: int, ascii_only: bool, data: st.DataObject) -> None:
+    """They accept and refuse the same JSON texts, those with one character changed included."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    at = data.draw(st.integers(0, len(text)))
+    put = data.draw(st.sampled_from(["", '"', "\\", "{", "]", ",", "0", "e9", "\\ud800", "\x00", " ", "NaN", "\u2028"]))
+    same_json(text, depth)
+    same_json(text[:at] + put + text[at:], depth)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=30))
+def test_any_text_as_json(text: str) -> None:
+    """They agree on arbitrary text."""
+    same_json(text, 3)
