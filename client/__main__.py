@@ -24,7 +24,16 @@ _READY: dict[str, object] = {
     "name": "strict",
     "version": VERSION,
     "language": f"Python {platform.python_version()}",
-    "dialects": ["openai-chat"],
+    "dialects": [
+        "anthropic",
+        "bedrock",
+        "cohere",
+        "gemini",
+        "mistral",
+        "ollama",
+        "openai-chat",
+        "openai-responses",
+    ],
     "capabilities": ["cancel", "read-cap", "read-timeout"],
 }
 
@@ -93,6 +102,8 @@ def _claim(trial: str, history: History, answer: Answer) -> dict[str, object]:
         "raised": None if turn.outcome == COMPLETE else refused,
         "hints": {"finish_reason": turn.finish_reason},
         "outcome": turn.outcome,
+        "class": turn.reason_class,
+        "dispatched": 0,  # nothing in this client runs a tool
         "status": answer.status,
         "reads": answer.reads,
         "consumed_bytes": answer.consumed_bytes,

@@ -12,8 +12,26 @@ from pathlib import Path
 
 CONTRACTS = Path(__file__).resolve().parent.parent / "cases" / "contracts"
 
-REASON_CLASSES = frozenset({"answer", "truncated", "filtered", "error"})
-HISTORY_RULES = frozenset({"append", "withhold"})
+REASON_CLASSES = frozenset({"answer", "tools", "truncated", "filtered", "paused", "error"})
+HISTORY_RULES = frozenset({"append", "append-marked", "withhold", "caller"})
+RESULTS = frozenset({"answer", "tools"})
+FRAMINGS = frozenset({"sse", "ndjson", "eventstream"})
+
+# Where real software differs, and the values that each switch has (docs/judging.md section 1).
+SWITCHES: Mapping[str, frozenset[str]] = {
+    "finish_without_terminal": frozenset({"incomplete", "complete"}),
+    "terminal_without_finish": frozenset({"protocol", "complete"}),
+    "repeated_finish": frozenset({"protocol", "same"}),
+    "late_filter": frozenset({"protocol", "filtered"}),
+    "last_event": frozenset({"discard", "dispatch"}),
+    "invalid_utf8": frozenset({"refuse", "replace"}),
+    "content_type": frozenset({"refuse", "ignore"}),
+    "empty_completion": frozenset({"refuse", "accept"}),
+    "usage": frozenset({"optional", "required"}),
+    "unknown_event": frozenset({"protocol", "tolerate"}),
+    "candidates": frozenset({"one", "many"}),
+    "close_delimited": frozenset({"incomplete", "complete"}),
+}
 
 
 class ContractError(ValueError):
@@ -41,8 +59,9 @@ class DialectRules:
     """What one dialect needs for an accepted turn, and what its raw terminal reasons mean."""
 
     media_type: str
-    terminal_event: str
-    empty_completion: str
+    framing: str
+    terminal: str
+    results: frozenset[str]
     reasons: Mapping[str, str]
 
 
@@ -53,8 +72,14 @@ class Contract:
     name: str
     title: str
     limits: Limits
+    switches: Mapping[str, str]
     dialects: Mapping[str, DialectRules]
     history: Mapping[str, str]
+
+    @property
+    def utf8_errors(self) -> str:
+        """How Python's decoders name what this contract does with bytes that are no UTF-8."""
+        return "strict" if self.switches["invalid_utf8"] == "refuse" else "replace"
 
 
 def load(name: str, folder: Path = CONTRACTS) -> Contract:
@@ -85,8 +110,9 @@ class _Table:
             name=self._text("name"),
             title=self._text("title"),
             limits=self._sub("limits")._limits(),
+            switches=self._sub("switch")._switches(),
             dialects={name: self._sub("dialect", name)._dialect() for name in self._names("dialect")},
-            history=self._words("history", HISTORY_RULES),
+            history=self._rules("history"),
         )
         self._done("dialect")
         return contract
@@ -96,11 +122,29 @@ class _Table:
         self._done()
         return limits
 
+    def _switches(self) -> Mapping[str, str]:
+        switches = {name: self._word(name, values) for name, values in SWITCHES.items()}
+        self._done()
+        return switches
+
+    def _rules(self, key: str) -> Mapping[str, str]:
+        table = self._sub(key)
+        rules = {name: table._word(name, HISTORY_RULES) for name in sorted(REASON_CLASSES)}
+        table._done()
+        return rules
+
+    def _set(self, key: str, allowed: frozenset[str]) -> frozenset[str]:
+        values = self._take(key, list)
+        if not isinstance(values, list) or not values or not all(value in allowed for value in values):
+            raise self._error(key, f"is {values!r}, allowed are {', '.join(sorted(allowed))}")
+        return frozenset(values)
+
     def _dialect(self) -> DialectRules:
         rules = DialectRules(
             media_type=self._text("media_type"),
-            terminal_event=self._text("terminal_event"),
-            empty_completion=self._word("empty_completion", frozenset({"refuse"})),
+            framing=self._word("framing", FRAMINGS),
+            terminal=self._text("terminal"),
+            results=self._set("results", RESULTS),
             reasons=self._words("reasons", REASON_CLASSES),
         )
         self._done()

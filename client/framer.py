@@ -1,9 +1,9 @@
-"""Bytes in, events out: UTF-8 and the event-stream framing of the WHATWG HTML standard.
+"""`sse`: bytes in, events out, by the event-stream framing of the WHATWG HTML standard.
 
 Rules. Bytes arrive in pieces that end anywhere: inside a character, between CR and LF, inside a
 field name. What comes out must not depend on the cuts, so the framer keeps exactly what a cut
-can leave open: up to three bytes of a character, whether the last byte was a CR, the unfinished
-line, and the data lines of the event that no blank line has ended yet.
+can leave open: the bytes of a character, whether the last byte was a CR, the unfinished line,
+and the data lines of the event that no blank line has ended yet.
 
     https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
         stream        = [ bom ] *event
@@ -12,48 +12,61 @@ line, and the data lines of the event that no blank line has ended yet.
         field         = 1*name-char [ colon [ space ] *any-char ] end-of-line
         end-of-line   = ( cr lf / cr / lf )
 
-Where it is stricter than the standard: a byte that is no UTF-8 is a fault, not U+FFFD, in
-whatever line it stands; sizes are bounded; and `id` and `retry` have no effect, since a client
-that reconnects by itself splices two answers.
+Where it is stricter than the standard: sizes are bounded, and `id` and `retry` have no effect,
+since a client that reconnects by itself splices two answers.
 
-Theory of operation. Every byte is looked at once: checked as UTF-8, counted, cut into lines.
-Lines are cut on bytes, since CR and LF never occur inside a character of several bytes; only
-data becomes text. An unfinished line is a list of pieces, joined once, so an 8 MB line fed in
-16-byte pieces costs 8 MB of copying and not 2 TB. Faults are values and come last in the list
-that `feed` returns: the events before one are good.
+Theory of operation. Lines are cut on bytes, since CR and LF never occur inside a character of
+several bytes; only data becomes text. An unfinished line is a list of pieces, joined once, so an
+8 MB line fed in 16-byte pieces costs 8 MB of copying and not 2 TB. Faults are values and come last
+in the list that `feed` returns: the events before one are good.
 """
 
-from codecs import utf_8_decode
-from dataclasses import dataclass
-
-from .contract import Limits
-from .outcomes import INVALID_UTF8, LIMIT, Fault
-from .units import first_utf16_units, utf16_units
+from .characters import Characters
+from .contract import Contract, Limits
+from .events import Event, FaultedError
+from .outcomes import LIMIT, Fault
+from .units import utf16_units
 
 _BOM = b"\xef\xbb\xbf"
 _CR = 13
 _COLON = 58
 
 
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """One dispatched event: its type (`message` if none was set) and its joined data."""
+class Line:
+    """One unfinished line: its pieces, joined once, and its length in UTF-16 units."""
 
-    type: str
-    data: str
+    def __init__(self, limit_utf16: int) -> None:
+        self._limit_utf16 = limit_utf16
+        self._pieces: list[bytes] = []
+        self._utf16 = 0
+
+    def extend(self, piece: bytes) -> Fault | None:
+        """Add a piece; a fault where the line grows beyond its limit."""
+        if not piece:
+            return None
+        self._pieces.append(piece)
+        self._utf16 += len(piece) if piece.isascii() else utf16_units(piece.decode())
+        if self._utf16 > self._limit_utf16:
+            return Fault(outcome=LIMIT, why=f"line over {self._limit_utf16} UTF-16 units")
+        return None
+
+    def take(self) -> bytes:
+        """Give the whole line and begin the next."""
+        line = b"".join(self._pieces)
+        self._pieces.clear()
+        self._utf16 = 0
+        return line
 
 
-class Framer:
-    """Cuts one response body into events."""
+class SseFramer:
+    """Cuts one event stream into events."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._cut = b""  # the bytes of a character whose rest has not come
-        self._input_utf16 = 0
+    def __init__(self, contract: Contract) -> None:
+        self._limits: Limits = contract.limits
+        self._characters = Characters(contract.limits.input_utf16, contract.utf8_errors)
         self._at_start = True
         self._after_cr = False
-        self._line: list[bytes] = []  # the pieces of the unfinished line
-        self._line_utf16 = 0
+        self._line = Line(contract.limits.line_utf16)
         self._type = ""
         self._data: list[str] = []
         self._data_utf16 = 0
@@ -61,46 +74,23 @@ class Framer:
         self._faulted = False
 
     def feed(self, data: bytes) -> list[Event | Fault]:
-        """Give the events that these bytes complete, and last the fault that they hold, if any.
-
-        Raises RuntimeError when fed again after a fault: that is the caller's mistake.
-        """
+        """Give the events that these bytes complete, and last the fault that they hold, if any."""
         if self._faulted:
-            raise RuntimeError("the framer was fed after a fault")
+            raise FaultedError
         out: list[Event | Fault] = []
-        whole, later = self._whole_characters(data)
-        fault = self._take(whole, out) if whole else None
-        fault = fault or later
+        whole, later = self._characters.feed(data)
+        fault = (self._take(whole, out) if whole else None) or later
         if fault:
             self._faulted = True
             out.append(fault)
         return out
 
-    def _whole_characters(self, data: bytes) -> tuple[bytes, Fault | None]:
-        """Give the bytes up to the last whole character, and the fault that stands behind them."""
-        chunk = self._cut + data
-        fault = None
-        if chunk.isascii():
-            text, used = None, len(chunk)
-            utf16 = used
-        else:
-            try:
-                text, used = utf_8_decode(chunk, "strict", False)
-            except UnicodeDecodeError as error:
-                used = error.start
-                text = chunk[:used].decode()
-                fault = Fault(outcome=INVALID_UTF8, why=f"{error.reason} {chunk[used]:#04x}")
-            utf16 = utf16_units(text)
-        self._cut = chunk[used:]
-        if self._cut[:1] == b"\xed" and self._cut[1:2] > b"\x9f":
-            # CPython waits for the third byte of a surrogate; RFC 3629 refuses it at the second.
-            fault = Fault(outcome=INVALID_UTF8, why="an encoded surrogate")
-        room = self._limits.input_utf16 - self._input_utf16
-        self._input_utf16 += utf16
-        if utf16 <= room:
-            return chunk[:used], fault
-        head = chunk[:room] if text is None else first_utf16_units(text, room).encode()
-        return head, _over("input", self._limits.input_utf16)
+    def flush(self) -> list[Event | Fault]:
+        """End the unfinished line and the unfinished event, as if a blank line had come."""
+        out: list[Event | Fault] = []
+        line = self._line.take()
+        fault = (self._field(line) if line else None) or self._dispatch(out)
+        return [*out, fault] if fault else out
 
     def _take(self, chunk: bytes, out: list[Event | Fault]) -> Fault | None:
         """Cut whole characters into lines and act on each, up to the first fault."""
@@ -114,31 +104,15 @@ class Framer:
             self._after_cr = chunk[-1] == _CR
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *ended, rest = chunk.split(b"\n")
-        for line in ended:
-            fault = self._end_line(line, out)
+        for piece in ended:
+            fault = self._line.extend(piece) or self._end_line(out)
             if fault:
                 return fault
-        return self._extend_line(rest)
+        return self._line.extend(rest)
 
-    def _extend_line(self, piece: bytes) -> Fault | None:
-        if not piece:
-            return None
-        self._line.append(piece)
-        self._line_utf16 += _utf16_of(piece)
-        if self._line_utf16 > self._limits.line_utf16:
-            return _over("line", self._limits.line_utf16)
-        return None
-
-    def _end_line(self, piece: bytes, out: list[Event | Fault]) -> Fault | None:
-        fault = self._extend_line(piece)
-        if fault:
-            return fault
-        line = b"".join(self._line)
-        self._line.clear()
-        self._line_utf16 = 0
-        if not line:
-            return self._dispatch(out)
-        return self._field(line)
+    def _end_line(self, out: list[Event | Fault]) -> Fault | None:
+        line = self._line.take()
+        return self._field(line) if line else self._dispatch(out)
 
     def _field(self, line: bytes) -> Fault | None:
         """Process one line that is not blank (HTML 9.2.6, "process the field")."""
@@ -157,7 +131,7 @@ class Framer:
         self._data_utf16 += utf16_units(value) + bool(self._data)
         self._data.append(value)
         if self._data_utf16 > self._limits.event_utf16:
-            return _over("event", self._limits.event_utf16)
+            return Fault(outcome=LIMIT, why=f"event over {self._limits.event_utf16} UTF-16 units")
         return None
 
     def _dispatch(self, out: list[Event | Fault]) -> Fault | None:
@@ -171,11 +145,3 @@ class Framer:
             return Fault(outcome=LIMIT, why=f"more than {self._limits.events} events")
         out.append(Event(type=kind or "message", data="\n".join(lines)))
         return None
-
-
-def _utf16_of(piece: bytes) -> int:
-    return len(piece) if piece.isascii() else utf16_units(piece.decode())
-
-
-def _over(what: str, limit: int) -> Fault:
-    return Fault(outcome=LIMIT, why=f"{what} over {limit} UTF-16 units")

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 import h11
 
 from .contract import Contract
+from .dialects import find
 from .history import Message
-from .outcomes import DEADLINE, INCOMPLETE_STREAM, READ_TIMEOUT, Outcome
+from .outcomes import DEADLINE, READ_TIMEOUT, Outcome
 from .reader import OnPreview, Reader, Settled
 
 # Received but not yet read body bytes beyond which the socket is not read, in bytes.
@@ -67,7 +68,7 @@ async def ask(
     conditions: Conditions | None = None,
     on_preview: OnPreview | None = None,
 ) -> Answer:
-    """Post the question to `<base_url>/chat/completions` and read the stream to its outcome.
+    """Post the question below the base URL, at the dialect's path, and read the stream to its outcome.
 
     Every fault of the network is an outcome. Raises ValueError for a URL that is not
     `http://host[:port]/...` and ContractError for a dialect that the contract does not have.
@@ -75,7 +76,7 @@ async def ask(
     """
     conditions = conditions or Conditions()
     reader = Reader(contract, dialect, on_preview)
-    host, port, target = _address(base_url)
+    host, port, target = _address(base_url, find(dialect).path)
     body = _Body(conditions.read_timeout_ms / 1000)
     try:
         await body.connect(host, port, conditions.connect_timeout_ms / 1000)
@@ -88,13 +89,20 @@ async def ask(
 async def _exchange(body: "_Body", reader: Reader, conditions: Conditions, deadline_s: float) -> Answer:
     head = await body.head()
     if head is None:
-        return _answer(reader.stop(*body.why_ended()), None, body)
+        return _answer(_end(reader, body), None, body)
     settled = reader.head(head.status_code, _header(head, b"content-type"), _header(head, b"content-encoding"))
     body.start_deadline(deadline_s)
     while settled is None:
         data = await body.read(conditions.read_cap_bytes)
-        settled = reader.feed(data) if data else reader.stop(*body.why_ended())
+        settled = reader.feed(data) if data else _end(reader, body)
     return _answer(settled, head.status_code, body)
+
+
+def _end(reader: Reader, body: "_Body") -> Settled:
+    """Judge the end of the bytes: a time-out is the client's own, the rest the transport's."""
+    if body.timed_out:
+        return reader.stop(*body.timed_out)
+    return reader.end(body.met_end or "eof", is_framed=body.is_framed)
 
 
 def _answer(turn: Settled, status: int | None, body: "_Body") -> Answer:
@@ -108,11 +116,11 @@ def _answer(turn: Settled, status: int | None, body: "_Body") -> Answer:
     )
 
 
-def _address(base_url: str) -> tuple[str, int, str]:
+def _address(base_url: str, path: str) -> tuple[str, int, str]:
     url = urlsplit(base_url)
     if url.scheme != "http" or not url.hostname:
         raise ValueError(f"base URL {base_url!r}: needs http://host[:port]/path")
-    return url.hostname, url.port or 80, f"{url.path.rstrip('/')}/chat/completions"
+    return url.hostname, url.port or 80, f"{url.path.rstrip('/')}{path}"
 
 
 def _request(host: str, target: str, history: Iterable[Message], question: str) -> list[h11.Event]:
@@ -149,7 +157,7 @@ class _Body(asyncio.Protocol):
         self._arrived_bytes = 0
         self._chunk_ends: deque[int] = deque()  # offsets in the body, not yet read past
         self._end: str | None = None  # how the bytes ended, known once the last one is here
-        self._timed_out: tuple[Outcome, str] | None = None
+        self.timed_out: tuple[Outcome, str] | None = None
         self.met_end: str | None = None  # the end, once a read has met it
         self.reads = 0
         self.consumed_bytes = 0
@@ -176,7 +184,7 @@ class _Body(asyncio.Protocol):
         while self._head is None and self._end is None:
             await self._wait()
         if self._head is None:
-            self.met_end = "timeout" if self._timed_out else "refused"
+            self.met_end = "timeout" if self.timed_out else "refused"
         return self._head
 
     def start_deadline(self, deadline_s: float) -> None:
@@ -196,11 +204,14 @@ class _Body(asyncio.Protocol):
         self.met_end = self._end
         return b""
 
-    def why_ended(self) -> tuple[Outcome, str]:
-        """Give the outcome, and why, of a turn whose bytes ended before its evidence."""
-        if self._timed_out:
-            return self._timed_out
-        return INCOMPLETE_STREAM, f"the transport ended ({self.met_end}) before the required evidence"
+    @property
+    def is_framed(self) -> bool:
+        """Say whether HTTP itself delimits the body, and not the closing of the connection.
+
+        RFC 9112 section 6.3: by chunks or a length.
+        """
+        names = {name for name, _ in self._head.headers} if self._head else set()
+        return bool(names & {b"transfer-encoding", b"content-length"})
 
     def close(self) -> None:
         """Close the connection; what has not been read is dropped."""
@@ -240,7 +251,7 @@ class _Body(asyncio.Protocol):
         if late:
             self._buffer.clear()
             self._chunk_ends.clear()
-            self._end, self._timed_out = "timeout", (DEADLINE, "the processing deadline passed")
+            self._end, self.timed_out = "timeout", (DEADLINE, "the processing deadline passed")
         return late
 
     async def _wait(self) -> None:
@@ -254,9 +265,9 @@ class _Body(asyncio.Protocol):
                 await self._arrival
         except TimeoutError:
             why = f"no byte for {self._read_timeout_s * 1000:.0f} ms"
-            self._end, self._timed_out = "timeout", (READ_TIMEOUT, why)
+            self._end, self.timed_out = "timeout", (READ_TIMEOUT, why)
             if until != silence_ends:
-                self._timed_out = (DEADLINE, "the processing deadline passed")
+                self.timed_out = (DEADLINE, "the processing deadline passed")
         finally:
             self._arrival = None
 

@@ -1,7 +1,7 @@
 """The strict reader: one response, from its head to its outcome, without I/O.
 
     reader = Reader(contract, "openai-chat")
-    reader.head(200, "text/event-stream") or reader.feed(b"data: ...") or reader.end()
+    reader.head(200, "text/event-stream") or reader.feed(b"data: ...") or reader.end("eof")
 
 It joins framer, dialect and turn, and holds the outcome once there is one. Time, sockets and
 cancellation belong to the caller, who reports them with `stop`. End of input is `end()`.
@@ -11,12 +11,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from .buffers import Call
 from .contract import Contract, ContractError
 from .dialects import find
-from .framer import Event, Framer
-from .outcomes import CANCELLED, COMPLETE, CONTENT_TYPE, INCOMPLETE_STREAM, Fault, Outcome, http_outcome
-from .signals import Kind
+from .events import Event, Framer
+from .eventstream import EventStreamFramer
+from .framer import SseFramer
+from .ndjson import NdjsonFramer
+from .outcomes import (
+    CANCELLED,
+    COMPLETE,
+    CONTENT_TYPE,
+    INCOMPLETE_FINISH,
+    PROVIDER_ERROR,
+    Fault,
+    Outcome,
+    http_outcome,
+)
 from .turn import Turn
+
+FRAMERS: dict[str, Callable[[Contract], Framer]] = {
+    "sse": SseFramer,
+    "ndjson": NdjsonFramer,
+    "eventstream": EventStreamFramer,
+}
+
+# The outcomes that a terminal reason leads to; only these have a class of ending.
+_CLASSED = frozenset({COMPLETE, INCOMPLETE_FINISH, PROVIDER_ERROR})
 
 
 class Control(Enum):
@@ -33,16 +54,25 @@ OnPreview = Callable[[str], Control | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """How a turn ended: outcome, why, what was visible, and the raw reason the provider gave."""
+    """How a turn ended: outcome and why, what was visible, and what the provider gave.
+
+    `reason_class` is the class of the ending (`answer`, `tools`, `truncated`, ...) where a terminal
+    reason decided; `history_rule` what the contract lets into the history for that class; `calls` the
+    tool calls of candidate 0, a proposal only where the outcome is COMPLETE.
+    """
 
     outcome: Outcome
     why: str
     preview: str
     finish_reason: str | None
+    reason_class: str | None = None
+    history_rule: str = "withhold"
+    calls: tuple[Call, ...] = ()
+    unknown_events: int = 0
 
     @property
     def answer(self) -> str | None:
-        """The answer, which exists only where the turn is COMPLETE."""
+        """The answer's text, which exists only where the turn is COMPLETE."""
         return self.preview if self.outcome == COMPLETE else None
 
 
@@ -54,10 +84,10 @@ class Reader:
         rules = contract.dialects.get(dialect)
         if rules is None:
             raise ContractError(f"contract {contract.name} has no rules for dialect {dialect!r}")
-        self._rules, self._limits = rules, contract.limits
-        self._signals = find(dialect)
-        self._framer = Framer(contract.limits)
-        self._turn = Turn(contract.limits, rules)
+        self._contract, self._rules = contract, rules
+        self._dialect = find(dialect)
+        self._framer = FRAMERS[rules.framing](contract)
+        self._turn = Turn(contract, rules, self._dialect.starts, self._dialect.empty_arguments, self._show)
         self._on_preview = on_preview
         self.settled: Settled | None = None
 
@@ -71,7 +101,7 @@ class Reader:
         if status != 200:
             return self.stop(http_outcome(status), f"HTTP status {status}")
         essence = (content_type or "").partition(";")[0].strip().lower()
-        if essence != self._rules.media_type:
+        if essence != self._rules.media_type and self._contract.switches["content_type"] == "refuse":
             return self.stop(CONTENT_TYPE, f"content type {essence!r}, not {self._rules.media_type!r}")
         if (content_encoding or "identity").strip().lower() != "identity":
             return self.stop(CONTENT_TYPE, f"content encoding {content_encoding!r}")
@@ -84,38 +114,46 @@ class Reader:
         """
         if self.settled:
             raise RuntimeError(f"fed after the turn was settled as {self.settled.outcome}")
-        for item in self._framer.feed(data):
-            fault = self._event(item) if isinstance(item, Event) else item
-            if fault:
-                return self.stop(fault.outcome, fault.why)
-        return None
+        return self._judge(self._framer.feed(data))
 
-    def end(self) -> Settled:
-        """Judge the end of the body: without an outcome by now, the evidence never came."""
-        return self.stop(INCOMPLETE_STREAM, "the body ended before the required evidence")
+    def end(self, transport_end: str = "eof", *, is_framed: bool = True) -> Settled:
+        """Judge the end of the body: `eof` is a clean one, framed where HTTP itself said so.
+
+        Without an outcome by now the evidence never came, unless the contract takes this end for it.
+        """
+        if self._contract.switches["last_event"] == "dispatch" and not self.settled:
+            self._judge(self._framer.flush())
+        if self.settled:
+            return self.settled
+        fault = self._turn.end(transport_end == "eof", is_framed)
+        return self.stop(fault.outcome, fault.why)
 
     def stop(self, outcome: Outcome, why: str) -> Settled:
-        """Settle the turn for a reason outside the bytes, unless it is settled already."""
+        """Settle the turn, for a reason inside or outside the bytes, unless it is settled already."""
         if self.settled is None:
+            reason_class = self._turn.reason_class if outcome in _CLASSED else None
             self.settled = Settled(
                 outcome=outcome,
                 why=why,
                 preview=self._turn.text,
                 finish_reason=self._turn.finish_reason,
+                reason_class=reason_class,
+                history_rule=self._contract.history.get(reason_class or "", "withhold"),
+                calls=tuple(self._turn.calls),
+                unknown_events=self._turn.unknown_events,
             )
         return self.settled
 
-    def _event(self, event: Event) -> Fault | None:
-        found = self._signals(event, self._limits.json_depth)
-        if isinstance(found, Fault):
-            return found
-        for signal in found:
-            fault = self._turn.apply(signal)
-            if not fault and signal.kind is Kind.TEXT:
-                fault = self._show(signal.value)
+    def _judge(self, items: list[Event | Fault]) -> Settled | None:
+        for item in items:
+            fault = self._event(item) if isinstance(item, Event) else item
             if fault:
-                return fault
+                return self.stop(fault.outcome, fault.why)
         return None
+
+    def _event(self, event: Event) -> Fault | None:
+        found = self._dialect.signals(event, self._contract.limits.json_depth)
+        return found if isinstance(found, Fault) else self._turn.apply(found)
 
     def _show(self, piece: str) -> Fault | None:
         if self._on_preview and self._on_preview(piece) is CANCEL:

@@ -40,6 +40,11 @@ def parse(text: str, max_depth: int) -> Json | Fault:
     return value
 
 
+def canonical(value: Json) -> str:
+    """Spell a value as canonical JSON: sorted names, no white space, ASCII only."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
 def _too_deep(text: str, max_depth: int) -> bool:
     if text.count("{") + text.count("[") <= max_depth:
         return False

@@ -1,19 +1,49 @@
 """The dialects, one file each: how a provider spells its stream.
 
-Discovery is by file: the dialect `openai-chat` is the module `openai_chat` with a function
-`signals(event, max_depth)`. A dialect knows its provider's events and no contract, no limit but
-the JSON depth, and no turn.
+Discovery is by file: the dialect `openai-chat` is the module `openai_chat` with a `DIALECT`. A
+dialect turns one event into signals, without memory: it knows no contract, no limit and no turn. An
+event is judged whole, so one that is refused for its shape leaves nothing behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 
-from ..framer import Event
-from ..outcomes import Fault
-from ..signals import Signal
+from ..events import Event
+from ..outcomes import PROTOCOL, Fault
+from ..signals import Kind, Signal, plain
+from ..strict_json import parse
+from .shape import Object, WrongShapeError
 
-Dialect = Callable[[Event, int], list[Signal] | Fault]
+# Reads the object of one event of a type into signals; raises WrongShapeError.
+Read = Callable[[str, Object], list[Signal]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """One provider's protocol: how events are read, and what the turn has to know about it."""
+
+    read: Read
+    path: str  # where a question is posted, below the base URL
+    markers: Mapping[str, Kind] = field(default_factory=dict)  # data that is no JSON, exactly
+    starts: bool = False  # nothing but a start may come first
+    empty_arguments: bool = False  # a call without any fragment has the arguments {}
+
+    def signals(self, event: Event, max_depth: int) -> list[Signal] | Fault:
+        """Read one event; a Fault for JSON that is none and for a shape that the protocol lacks."""
+        marker = self.markers.get(event.data)
+        if marker is not None:
+            return plain(marker)
+        value = parse(event.data, max_depth)
+        if isinstance(value, Fault):
+            return value
+        if not isinstance(value, dict):
+            return Fault(outcome=PROTOCOL, why="an event that is no JSON object")
+        try:
+            return self.read(event.type, value) or plain(Kind.META)
+        except WrongShapeError as wrong:
+            return Fault(outcome=PROTOCOL, why=str(wrong))
 
 
 def find(name: str) -> Dialect:
@@ -21,5 +51,5 @@ def find(name: str) -> Dialect:
     module = f"{__name__}.{name.replace('-', '_')}"
     if not name.replace("-", "").isalnum() or find_spec(module) is None:
         raise LookupError(f"no dialect {name!r} in {__name__}")
-    dialect: Dialect = import_module(module).signals
+    dialect: Dialect = import_module(module).DIALECT
     return dialect

@@ -1,72 +1,89 @@
-"""OpenAI Chat Completions: a data-only event stream of chunks, ended by `[DONE]`.
+"""OpenAI Chat Completions, with Azure's and OpenRouter's deviations: chunks, ended by `[DONE]`.
 
     https://github.com/openai/openai-openapi (createChatCompletion, CreateChatCompletionStreamResponse)
-    chunk  = { choices: [ choice ] | [], usage?, ... } | { error: ... }
-    choice = { index: 0, delta: { role?, content?, tool_calls?, refusal? }, finish_reason? }
+    chunk  = { choices: [ choice ], usage?, ... } | { error: ... }
+    choice = { index, delta: { role?, content?, refusal?, tool_calls? }, finish_reason? }
 
-Unknown members have no effect. An event is judged whole before it takes effect, so an event
-that is refused for its shape leaves no text behind.
+Azure sends chunks without choices first and choices without a delta after the finish, and may
+filter after `stop`; OpenRouter sends comments, and errors beside choices. Gateways put reasoning into
+`reasoning_content` or `reasoning`. Providers that copy this protocol change a few spellings: they
+override them in a class of their own.
 """
 
-from ..framer import Event
-from ..outcomes import PROTOCOL, Fault
-from ..signals import Kind, Signal
-from ..strict_json import Json, parse
+from collections.abc import Iterator
 
-_DONE = "[DONE]"
+from ..signals import Kind, Signal, error, finish, plain, reasoning, refusal, text
+from . import Dialect, shape
+from .shape import Object
 
-
-def signals(event: Event, max_depth: int) -> list[Signal] | Fault:
-    """Read one event into signals; a Fault for JSON that is none and for a shape that is no chunk."""
-    if event.data == _DONE:
-        return [Signal(Kind.DONE)]
-    chunk = parse(event.data, max_depth)
-    if isinstance(chunk, Fault):
-        return chunk
-    if not isinstance(chunk, dict):
-        return _protocol("an event that is no JSON object")
-    if chunk.get("error") is not None:
-        return [Signal(Kind.ERROR, str(chunk["error"]))]
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or len(choices) > 1:
-        return _protocol("choices is not a list of at most one")
-    return _choice(choices[0]) if choices else [Signal(Kind.META)]
+# The call of the older `function_call`, which has no number.
+_FUNCTION_CALL = -1
 
 
-def _choice(choice: Json) -> list[Signal] | Fault:
-    if not isinstance(choice, dict):
-        return _protocol("a choice that is no object")
-    index, delta, reason = choice.get("index"), choice.get("delta"), choice.get("finish_reason")
-    if type(index) is not int or index != 0:
-        return _protocol("a choice whose index is not 0")
-    if not isinstance(delta, dict):
-        return _protocol("a choice without a delta object")
-    if reason is not None and not isinstance(reason, str):
-        return _protocol("a finish_reason that is no string")
-    content = _delta(delta)
-    if isinstance(content, Fault):
-        return content
-    if isinstance(content, Signal):
-        return [content]
-    found = [Signal(Kind.TEXT, content)] if content else []
-    if reason is not None:
-        found.append(Signal(Kind.FINISH, reason))
-    return found or [Signal(Kind.META)]
+class Chunks:
+    """Reads chunks; the methods below `read` are what a provider may spell otherwise."""
+
+    def read(self, _: str, chunk: Object) -> list[Signal]:
+        """Read one chunk; the event's type is not looked at."""
+        if chunk.get("error") is not None:
+            return error(chunk["error"])
+        choices = shape.maybe_objects(chunk, "choices")
+        if choices is None:
+            return plain(Kind.UNKNOWN)
+        found = [signal for choice in choices for signal in self._choice_or_meta(choice)]
+        return found + (plain(Kind.USAGE) if shape.maybe_object(chunk, "usage") is not None else [])
+
+    def content(self, delta: Object, candidate: int) -> Iterator[Signal]:
+        """Read the content of a delta."""
+        yield from text(shape.maybe_text(delta, "content"), candidate=candidate)
+
+    def arguments(self, function: Object) -> str:
+        """Read one fragment of a call's arguments."""
+        return shape.maybe_text(function, "arguments") or ""
+
+    def call_index(self, call: Object, position: int) -> int:  # noqa: ARG002 - others count by position
+        """Read which call a fragment belongs to."""
+        return shape.integer(call, "index")
+
+    def _choice_or_meta(self, choice: Object) -> list[Signal]:
+        """Read a choice; one without any signal is still a candidate that the contract may refuse."""
+        candidate = shape.integer(choice, "index")
+        return list(self._choice(choice, candidate)) or [Signal(kind=Kind.META, candidate=candidate)]
+
+    def _choice(self, choice: Object, candidate: int) -> Iterator[Signal]:
+        delta = shape.maybe_object(choice, "delta") or {}
+        reason = shape.maybe_text(choice, "finish_reason")
+        if shape.maybe_text(delta, "role") not in (None, "assistant"):
+            raise shape.wrong("a delta of another role than assistant")
+        yield from reasoning(shape.maybe_text(delta, "reasoning_content"), candidate=candidate)
+        yield from reasoning(shape.maybe_text(delta, "reasoning"), candidate=candidate)
+        yield from self.content(delta, candidate)
+        yield from refusal(shape.maybe_text(delta, "refusal"), candidate=candidate)
+        yield from self._calls(delta, candidate)
+        if reason is not None:
+            yield finish(reason, candidate)
+
+    def _calls(self, delta: Object, candidate: int) -> Iterator[Signal]:
+        calls = shape.maybe_objects(delta, "tool_calls")
+        if calls is not None and not calls:
+            yield Signal(kind=Kind.TOOL, candidate=candidate)
+        for position, call in enumerate(calls or []):
+            function = shape.maybe_object(call, "function") or {}
+            index, call_id = self.call_index(call, position), shape.maybe_text(call, "id")
+            yield self._call(function, candidate, index, call_id)
+        function_call = shape.maybe_object(delta, "function_call")
+        if function_call is not None:
+            yield self._call(function_call, candidate, _FUNCTION_CALL, None)
+
+    def _call(self, function: Object, candidate: int, call: int, call_id: str | None) -> Signal:
+        return Signal(
+            kind=Kind.TOOL,
+            candidate=candidate,
+            call=call,
+            id=call_id,
+            name=shape.maybe_text(function, "name"),
+            value=self.arguments(function),
+        )
 
 
-def _delta(delta: dict[str, Json]) -> str | Signal | Fault:
-    """Give the delta's text, or the one signal that outranks it."""
-    if delta.get("role") not in (None, "assistant"):
-        return _protocol("a delta of another role than assistant")
-    content = delta.get("content")
-    if content is not None and not isinstance(content, str):
-        return _protocol("a delta whose content is no string")
-    if delta.get("tool_calls") is not None or delta.get("function_call") is not None:
-        return Signal(Kind.TOOL)
-    if delta.get("refusal") not in (None, ""):
-        return Signal(Kind.REFUSAL)
-    return content or ""
-
-
-def _protocol(why: str) -> Fault:
-    return Fault(outcome=PROTOCOL, why=why)
+DIALECT = Dialect(read=Chunks().read, path="/chat/completions", markers={"[DONE]": Kind.DONE})

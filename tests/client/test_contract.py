@@ -16,6 +16,12 @@ WRONG = {
     "a boolean limit": ("events = 256", "events = true", "limits.events needs a int"),
     "an unknown class of reason": ('stop = "answer"', 'stop = "fine"', "reasons.stop is 'fine'"),
     "an unknown rule of the history": ('answer = "append"', 'answer = "keep"', "history.answer is 'keep'"),
+    "a switch of another value": ('usage = "optional"', 'usage = "maybe"', "switch.usage is 'maybe'"),
+    "a missing switch": ('usage = "optional"\n', "", "switch.usage needs a str"),
+    "an unknown switch": ("[switch]", '[switch]\nusages = "x"', "switch.usages is not a key"),
+    "a class of ending without a rule": ('paused = "caller"\n', "", "history.paused needs a str"),
+    "an unknown framing": ('framing = "sse"', 'framing = "xml"', "framing is 'xml'"),
+    "an unknown result": ('results = ["answer"]', 'results = ["text"]', "results is ['text']"),
     "another name than the file": ('name = "frozen-text/1"', 'name = "other/1"', "name is 'other/1'"),
     "no table of reasons": ("[dialect.openai-chat.reasons]", "[dialect.openai-chat.reason]", "reasons needs a table"),
 }

@@ -1,28 +1,30 @@
 """The framer against its vectors and its limits, whatever the cuts."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from client.contract import Limits
-from client.framer import Event, Framer
+from client.contract import Contract, Limits, load
+from client.events import Event
+from client.framer import SseFramer
 from client.outcomes import LIMIT, Fault
 from tests.ways import CUTS, pieces
 
 VECTORS = tomllib.loads((Path(__file__).parents[1] / "vectors" / "framing.toml").read_text("utf-8"))["vector"]
 
 
-def limits(**changed: int) -> Limits:
-    """Give roomy limits, with some of them changed."""
+def limits(**changed: int) -> Contract:
+    """Give a contract of roomy limits, with some of them changed."""
     roomy = dict.fromkeys(("line_utf16", "event_utf16", "input_utf16", "output_utf16", "events"), 10**8)
-    return Limits(**(roomy | {"json_depth": 16, "deadline_ms": 2000} | changed))
+    return replace(load("strict/1"), limits=Limits(**(roomy | {"json_depth": 16, "deadline_ms": 2000} | changed)))
 
 
-def frame(body: bytes, cut: str, rules: Limits) -> list[Event | Fault]:
+def frame(body: bytes, cut: str, rules: Contract) -> list[Event | Fault]:
     """Feed a body cut in one way; stop at the first fault, as a reader does."""
-    framer, found = Framer(rules), list[Event | Fault]()
+    framer, found = SseFramer(rules), list[Event | Fault]()
     for piece in pieces(body, cut):
         found += framer.feed(piece)
         if found and isinstance(found[-1], Fault):
@@ -84,7 +86,7 @@ def test_first_offence_wins() -> None:
 
 def test_fed_after_a_fault() -> None:
     """A framer that is fed after a fault says that this is the caller's mistake."""
-    framer = Framer(limits())
+    framer = SseFramer(limits())
     framer.feed(b"\xff")
     with pytest.raises(RuntimeError, match="after a fault"):
         framer.feed(b"a")

@@ -55,7 +55,6 @@ SHAPES = {
     "index 0.0": (event('{"choices":[{"index":0.0,"delta":{}}]}'), PROTOCOL),
     "index false": (event('{"choices":[{"index":false,"delta":{}}]}'), PROTOCOL),
     "no index": (event('{"choices":[{"delta":{}}]}'), PROTOCOL),
-    "no delta": (event('{"choices":[{"index":0}]}'), PROTOCOL),
     "a reason that is a number": (delta("", "1"), PROTOCOL),
     "another role": (delta('"role":"user"'), PROTOCOL),
     "content that is a list": (delta('"content":[]'), PROTOCOL),

@@ -32,7 +32,7 @@ REFUSED = {
     "brackets beyond any recursion": "[" * 100_000,
 }
 
-ACCEPTED = {
+ACCEPTED: dict[str, tuple[str, object]] = {
     "a pair of surrogates": ('["\\ud83c\\udf31"]', ["🌱"]),
     "brackets inside strings": ('["[[[[[[[[[[[[[[[[[[", "{\\"["]', ["[[[[[[[[[[[[[[[[[[", '{"[']),
     "sixteen levels": ("[" * 16 + "]" * 16, None),

@@ -1,0 +1,68 @@
+"""Amazon Bedrock ConverseStream: binary frames around indexed content blocks, ended by `messageStop`.
+
+    https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
+    messageStart, (contentBlockStart?, contentBlockDelta*, contentBlockStop)*, messageStop, metadata?
+
+A text block has no start of its own: its first delta opens it. `metadata` follows the end and is
+not waited for. Exceptions are frames of their own.
+"""
+
+from ..signals import Kind, Signal, error, finish, plain, reasoning, text
+from . import Dialect, shape
+from .shape import Object
+
+_TEXT, _TOOL, _OTHER = "text", "tool_use", "other"
+
+
+def read(event: str, value: Object) -> list[Signal]:
+    """Read one frame by its type."""
+    if event.startswith(("exception/", "error/")):
+        return error(f"{event}: {value.get('message')}")
+    known = _READERS.get(event)
+    return known(value) if known else plain(Kind.UNKNOWN)
+
+
+def _block_start(value: Object) -> list[Signal]:
+    block = shape.integer(value, "contentBlockIndex")
+    tool = shape.maybe_object(shape.maybe_object(value, "start") or {}, "toolUse")
+    if tool is None:
+        return [Signal(kind=Kind.OPEN, value=_OTHER, block=block)]
+    call_id, name = shape.text(tool, "toolUseId"), shape.text(tool, "name")
+    call = Signal(kind=Kind.TOOL, block=block, call=block, id=call_id, name=name)
+    return [Signal(kind=Kind.OPEN, value=_TOOL, block=block), call]
+
+
+def _block_delta(value: Object) -> list[Signal]:
+    block, delta = shape.integer(value, "contentBlockIndex"), shape.object_at(value, "delta")
+    thought = shape.maybe_object(delta, "reasoningContent") or {}
+    tool = shape.maybe_object(delta, "toolUse")
+    found = text(shape.maybe_text(delta, "text"), block=block, opens=_TEXT)
+    found += reasoning(shape.maybe_text(thought, "text"), block=block, opens=_TEXT)
+    if tool is not None:
+        fragment = shape.maybe_text(tool, "input") or ""
+        found.append(Signal(kind=Kind.TOOL, block=block, call=block, value=fragment))
+    return found
+
+
+def _block_stop(value: Object) -> list[Signal]:
+    return [Signal(kind=Kind.CLOSE, block=shape.integer(value, "contentBlockIndex"))]
+
+
+def _message_stop(value: Object) -> list[Signal]:
+    return [finish(shape.text(value, "stopReason")), *plain(Kind.DONE)]
+
+
+def _metadata(value: Object) -> list[Signal]:
+    return plain(Kind.USAGE) if shape.maybe_object(value, "usage") is not None else []
+
+
+_READERS = {
+    "event/messageStart": lambda _: plain(Kind.START),
+    "event/contentBlockStart": _block_start,
+    "event/contentBlockDelta": _block_delta,
+    "event/contentBlockStop": _block_stop,
+    "event/messageStop": _message_stop,
+    "event/metadata": _metadata,
+}
+
+DIALECT = Dialect(read=read, path="/model/fixture/converse-stream", starts=True, empty_arguments=True)
