@@ -44,8 +44,7 @@ class Archive:
         """Write one new file below the archive; its path is relative and has forward slashes."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            file.write(data)
+        _put(target, data)
         self._hashes[path] = digest(data)
 
     def blob(self, data: bytes) -> dict[str, int | str]:
@@ -74,16 +73,25 @@ class Archive:
         manifest = "".join(f"{self._hashes[path]}  {path}\n" for path in sorted(self._hashes, key=str.encode))
         tags = {"bag-info.txt": BAG_INFO, "bagit.txt": BAGIT, MANIFEST: manifest.encode()}
         for name, data in tags.items():
-            (self.folder / name).write_bytes(data)
+            _put(self.folder / name, data)
         seal = "".join(f"{digest(tags[name])}  {name}\n" for name in sorted(tags)).encode()
         part = self.folder / f"{SEAL}.part"
-        part.write_bytes(seal)
+        _put(part, seal)
         os.rename(part, self.folder / SEAL)
         return stable_root(manifest), digest(seal)
 
     def discard(self) -> None:
         """Remove an archive that was not sealed."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Write one new file; an OSError says which, where Python leaves that out (a full disk)."""
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def stable_root(manifest: str) -> str:

@@ -19,6 +19,14 @@ from .schema import check
 
 MANIFEST = "manifest-sha256.txt"
 
+# The framings with which an ending can be seen; behind a whole Content-Length nobody looks.
+_PLAYABLE = {
+    "bad-chunk": ("chunked",),
+    "short-length": ("content-length",),
+    "reset": ("chunked", "close"),
+    "stall": ("chunked", "close"),
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -40,6 +48,17 @@ class Exchange:
     script: tuple[Step, ...]
     ending: str
 
+    @property
+    def silences_ms(self) -> list[int]:
+        """How long the server is silent before each send and before its ending: waits in a row are one silence."""
+        found = [0]
+        for step in self.script:
+            if step.wait_ms is None:
+                found.append(0)
+            else:
+                found[-1] += step.wait_ms
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -55,8 +74,8 @@ class Case:
     @property
     def needs(self) -> frozenset[str]:
         """The capabilities without which a subject cannot take this case."""
-        waits = [step.wait_ms or 0 for exchange in self.exchanges for step in exchange.script]
-        silent = max(waits, default=0) > self.conditions["read_timeout_ms"]
+        silences = [ms for exchange in self.exchanges for ms in exchange.silences_ms]
+        silent = max(silences, default=0) > self.conditions["read_timeout_ms"]
         stalls = any(exchange.ending == "stall" for exchange in self.exchanges)
         found = {"cancel"} if "cancel_after_utf16" in self.conditions else set()
         return frozenset(found | ({"read-timeout"} if silent or stalls else set()))
@@ -94,12 +113,13 @@ def load_suite(root: Path, name: str, pattern: str = "*") -> Suite:
     if not is_name(name) or not (folder / "suite.toml").is_file():
         known = ", ".join(suite_names(root)) or "none"
         raise UsageError(f"{root}: no suite {name!r} (there are: {known})")
-    names = case_names(folder)
+    frozen = _frozen(folder)
+    names = sorted({path.partition("/")[0] for path in frozen if "/" in path} | set(case_names(folder)))
     wanted = [case for case in names if fnmatchcase(case, pattern)]
-    _check_frozen(folder, wanted)
+    _check_frozen(folder, wanted, frozen)
     path = folder / "suite.toml"
     table = read_toml(path)
-    with _explained(path, table, "suite"):
+    with explained(path, table, "suite"):
         return Suite(
             name=name,
             folder=folder,
@@ -115,7 +135,7 @@ def load_case(folder: Path) -> Case:
     """Read one case; raise UsageError that names file and key for anything that is not right."""
     path = folder / "case.toml"
     table = read_toml(path)
-    with _explained(path, table, "case"):
+    with explained(path, table, "case"):
         return _case(path, table)
 
 
@@ -127,7 +147,7 @@ def check_case(folder: Path) -> Case:
 
 
 @contextmanager
-def _explained(path: Path, table: Mapping[str, Any], schema: str) -> Iterator[None]:
+def explained(path: Path, table: Mapping[str, Any], schema: str) -> Iterator[None]:
     """Let the schema say what is wrong with a table that cannot be read.
 
     A frozen table was checked when it was frozen; asking the schema again in every run would cost
@@ -186,13 +206,13 @@ def _check_exchange(where: str, exchange: Exchange, read_timeout_ms: int) -> Non
         raise UsageError(f'{where}: chunk_ends needs framing "chunked"')
     if list(ends) != sorted(set(ends)) or (ends and not 0 < ends[0] <= ends[-1] < size):
         raise UsageError(f"{where}: chunk_ends must rise strictly, inside the body's {size} bytes")
-    needed = {"bad-chunk": "chunked", "short-length": "content-length"}.get(exchange.ending)
-    if needed and exchange.framing != needed:
-        raise UsageError(f"{where}: ending {exchange.ending!r} needs framing {needed!r}")
-    for step in exchange.script:
-        if step.wait_ms and read_timeout_ms / 2 < step.wait_ms < read_timeout_ms * 2:
+    playable = _PLAYABLE.get(exchange.ending)
+    if playable and exchange.framing not in playable:
+        raise UsageError(f"{where}: ending {exchange.ending!r} needs framing {' or '.join(map(repr, playable))}")
+    for silence_ms in exchange.silences_ms:
+        if read_timeout_ms / 2 < silence_ms < read_timeout_ms * 2:
             raise UsageError(
-                f"{where}: wait_ms = {step.wait_ms} is too near read_timeout_ms = {read_timeout_ms}; "
+                f"{where}: a wait of {silence_ms} ms is too near read_timeout_ms = {read_timeout_ms}; "
                 "take at most half of it or at least twice"
             )
 
@@ -234,12 +254,22 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _check_frozen(folder: Path, cases: list[str]) -> None:
-    """Refuse a suite that is not as it was frozen, in the files that these cases use."""
+def _frozen(folder: Path) -> dict[str, str]:
+    """Read a suite's manifest, as path → sha256."""
     path = folder / MANIFEST
     if not path.is_file():
         raise UsageError(f"{folder}: not frozen: label every case, then `run.py case freeze {folder.name}`")
-    frozen = dict(line.split("  ", 1)[::-1] for line in _read(path).decode("utf-8", "replace").splitlines())
+    frozen = {}
+    for number, line in enumerate(_read(path).decode("utf-8", "replace").splitlines(), 1):
+        found, gap, name = line.partition("  ")
+        if not gap:
+            raise UsageError(f"{path}: line {number} is no `<sha256>  <path>`; undo the change, or freeze on purpose")
+        frozen[name] = found
+    return frozen
+
+
+def _check_frozen(folder: Path, cases: list[str], frozen: Mapping[str, str]) -> None:
+    """Refuse a suite that is not as it was frozen, in the files that these cases use."""
     used = {"suite.toml"} | {name for name, _ in suite_files(folder) if name.partition("/")[0] in cases}
     gone = {name for name in frozen if name.partition("/")[0] in cases or name == "suite.toml"} - used
     for name in sorted(used | gone):

@@ -6,6 +6,8 @@ time is made inside the command that needs it.
 
 import argparse
 import asyncio
+import contextlib
+import io
 import json
 import os
 import signal
@@ -49,20 +51,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         "plot": _plot,
     }
     chosen = commands.get(words[0]) if words else None
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a character that the stream does not have is shown as an escape
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return chosen(words[1:]) if chosen else _run(words)
+        try:
+            return chosen(words[1:]) if chosen else _run(words)
+        finally:
+            sys.stdout.flush()  # here, where what goes wrong with it can be said
     except UsageError as error:
         present.complain(str(error))
         return 2
     except BrokenPipeError:  # whoever read our output has seen enough
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - so that the flush at exit is silent
+        _drop_output()
         return 1
     except OSError as error:
+        _drop_output()
         present.complain(f"{error.filename or 'system'}: {error.strerror or error}")
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
         present.complain("interrupted")
         return 130
+
+
+def _drop_output() -> None:
+    """Let the flush at exit go nowhere: https://docs.python.org/3/library/signal.html#note-on-sigpipe."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(name: str, about: str, epilog: str) -> argparse.ArgumentParser:
@@ -80,10 +94,10 @@ def _run(words: list[str]) -> int:
     parser.add_argument("--case", default="*", metavar="PATTERN", help="only the cases whose name matches")
     parser.add_argument("--subject", default=registry.STRICT, help="the client under test (default: strict)")
     parser.add_argument("--out", type=Path, help="the archive: a new directory (default: evidence/<time>-<suite>)")
-    parser.add_argument("--jobs", type=_positive, default=1, help="trials at once, each with its own process")
+    parser.add_argument("--jobs", type=_positive, default=2, help="trials at once, each with its own process (2)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--list", action="store_true", help="list suites, cases and subjects")
-    parser.add_argument("--cases", type=Path, default=CASES, metavar="DIR", help="where the suites are")
+    parser.add_argument("--cases", type=Path, default=_from_here(CASES), metavar="DIR", help="where the suites are")
     args = parser.parse_args(words)
     return _list(args.cases) if args.list else _run_suite(args)
 
@@ -185,8 +199,7 @@ def _show(words: list[str]) -> int:
 
 
 def _audit(words: list[str]) -> int:
-    script = command(Path())[:-2]
-    return subprocess.run([*script, *words], check=False).returncode
+    return subprocess.run(command(*words), check=False).returncode
 
 
 def _plot(words: list[str]) -> int:
@@ -212,7 +225,7 @@ def _case(words: list[str]) -> int:
     new.add_argument("target", metavar="SUITE/NAME", help="the new case; its name states the fault")
     new.add_argument("--from", dest="source", required=True, metavar="SUITE/NAME")
     new.add_argument("--cut", type=int, metavar="BYTE", help="keep the first so many bytes of the body")
-    new.add_argument("--delete", metavar="A:B", help="leave bytes A to B out; negative counts from the end")
+    new.add_argument("--delete", metavar="A:B", help="leave bytes A to B out; --delete=-1: is the last byte")
     new.add_argument("--splice", nargs=2, metavar=("BYTE", "TEXT"), help="insert TEXT before a byte (\\n, \\xNN)")
     new.add_argument("--replace", nargs=2, metavar=("OLD", "NEW"), help="replace the only occurrence")
     new.add_argument("--ending", help="how the connection ends: complete, fin, reset, ...")
@@ -223,7 +236,10 @@ def _case(words: list[str]) -> int:
     frozen = commands.add_parser("freeze", help="check a suite and write its manifest")
     frozen.add_argument("suite")
     for sub in (new, frozen):
-        sub.add_argument("--cases", type=Path, default=CASES, metavar="DIR", help="where the suites are")
+        sub.add_argument("--cases", type=Path, default=_from_here(CASES), metavar="DIR", help="where the suites are")
+    if "--delete" in words[:-1]:  # argparse takes "-1:" for an option
+        at = words.index("--delete")
+        words[at : at + 2] = [f"--delete={words[at + 1]}"]
     args = parser.parse_args(words)
     return _new_case(args) if args.command == "new" else _freeze(args)
 
@@ -245,8 +261,14 @@ def _new_case(args: argparse.Namespace) -> int:
     if args.ending:
         fields.append(("exchange.ending", json.dumps(args.ending)))
     folder = make_case(args.cases, args.source, args.target, Recipe(edits=edits, fields=fields, title=args.title))
-    print(f"{folder}: write its label.toml, then `run.py case freeze {folder.parent.name}`")
+    print(f"{_from_here(folder)}: write its label.toml, then `run.py case freeze {folder.parent.name}`")
     return 0
+
+
+def _from_here(path: Path) -> Path:
+    """Give a path as a person in this directory would write it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _freeze(args: argparse.Namespace) -> int:

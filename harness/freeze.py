@@ -36,18 +36,22 @@ def _check_suite(folder: Path) -> None:
     names = case_names(folder)
     if not names:
         raise UsageError(f"{folder}: no case in this suite")
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and path.name not in names:
+            raise UsageError(f"{path}: no case.toml there; a folder of a suite is a case")
     for case in names:
         check_case(folder / case)
         _check_label(folder / case / "label.toml", table["contracts"])
-    for path, _ in suite_files(folder):
-        if not all(is_name(part) for part in path.split("/")):
-            raise UsageError(f"{folder / path}: names match [a-z0-9][a-z0-9._-]*")
+    for below, _ in suite_files(folder):
+        if not all(is_name(part) for part in below.split("/")):
+            raise UsageError(f"{folder / below}: names match [a-z0-9][a-z0-9._-]*")
 
 
 def _check_label(path: Path, contracts: list[str]) -> None:
     label = read_toml(path)
+    by_contract = label.get("contract")
     for name in contracts:
-        stated = label.get("contract", {}).get(name)
+        stated = by_contract.get(name) if isinstance(by_contract, dict) else None
         if not isinstance(stated, dict) or "outcome" not in stated:
             raise UsageError(f'{path}: no outcome under [contract."{name}"]: a person has to write it')
     check(plain_dates(label), "label", str(path))

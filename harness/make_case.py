@@ -5,7 +5,10 @@ case is born with a label that states nothing: what is right about it is for a p
 tomlkit edits case.toml in place, so that comments and order survive.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+import shutil
+import tomllib
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import tomlkit
 
 from .cases import check_case, load_case, read_toml
 from .names import UsageError, is_name
+from .schema import check
 
 # An edit takes the bytes of the body and gives the new ones, or refuses.
 Edit = Callable[[bytes], bytes]
@@ -89,16 +93,16 @@ def make_case(root: Path, source: str, target: str, recipe: Recipe) -> Path:
         body = edit(body)
     document = tomlkit.parse((old / "case.toml").read_text(encoding="utf-8"))
     _fit_script(document["exchange"][0], len(body), exchange.chunk_ends)
+    document["title"] = recipe.title or f"{document['title']} (changed: say how)"
     for key, value in recipe.fields:
         _set(document, key, value)
-    document["title"] = recipe.title or f"{read_toml(old / 'case.toml')['title']} (changed: say how)"
-    _write(new, document, body, _suite_contracts(new.parent, old.parent))
+    _write(new, old.parent, document, body)
     return new
 
 
 def _folder(root: Path, name: str) -> Path:
     suite, _, case = name.partition("/")
-    if not is_name(suite) or not is_name(case):
+    if not is_name(suite) or not is_name(case) or suite == "contracts":
         raise UsageError(f"{name!r} is no case: write suite/name, each of [a-z0-9][a-z0-9._-]*")
     return root / suite / case
 
@@ -119,7 +123,7 @@ def _set(document: Any, key: str, value: str) -> None:
     for part in path:
         table = table.get(part) if hasattr(table, "get") else None
         table = table[0] if isinstance(table, list) else table
-        if table is None:
+        if not isinstance(table, MutableMapping):
             raise UsageError(f"--set {key}: no table {part!r} in case.toml")
     try:
         table[last] = tomlkit.value(value)
@@ -127,24 +131,26 @@ def _set(document: Any, key: str, value: str) -> None:
         table[last] = value
 
 
-def _suite_contracts(target: Path, source: Path) -> list[str]:
-    path = target / "suite.toml"
-    if not path.is_file():
-        path = source / "suite.toml"
-    contracts: list[str] = read_toml(path)["contracts"]
-    if not (target / "suite.toml").is_file():
-        target.mkdir(parents=True)
-        text = path.read_text(encoding="utf-8").replace(f'name = "{source.name}"', f'name = "{target.name}"', 1)
-        (target / "suite.toml").write_text(text, encoding="utf-8")
-    return contracts
-
-
-def _write(folder: Path, document: Any, body: bytes, contracts: Sequence[str]) -> None:
-    folder.mkdir()
-    (folder / "case.toml").write_text(tomlkit.dumps(document), encoding="utf-8")
-    (folder / document["exchange"][0]["body"]).write_bytes(body)
-    (folder / "label.toml").write_text(_empty_label(contracts), encoding="utf-8")
-    check_case(folder)
+def _write(new: Path, source_suite: Path, document: Any, body: bytes) -> None:
+    """Write the case, and its suite where that is new; leave nothing behind that cannot be played."""
+    text = tomlkit.dumps(document)
+    check(tomllib.loads(text), "case", str(new / "case.toml"))
+    suite = new.parent / "suite.toml"
+    contracts = read_toml(suite if suite.is_file() else source_suite / "suite.toml")["contracts"]
+    new.mkdir(parents=True)
+    try:
+        (new / "case.toml").write_text(text, encoding="utf-8")
+        (new / document["exchange"][0]["body"]).write_bytes(body)
+        (new / "label.toml").write_text(_empty_label(contracts), encoding="utf-8")
+        check_case(new)
+    except UsageError:
+        shutil.rmtree(new)
+        with contextlib.suppress(OSError):  # the suite's folder, where it was made for this case
+            new.parent.rmdir()
+        raise
+    if not suite.is_file():
+        shared = (source_suite / "suite.toml").read_text(encoding="utf-8")
+        suite.write_text(shared.replace(f'name = "{source_suite.name}"', f'name = "{suite.parent.name}"', 1), "utf-8")
 
 
 def _empty_label(contracts: Sequence[str]) -> str:

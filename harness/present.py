@@ -98,17 +98,22 @@ def summary(found: Mapping[str, Any]) -> Iterable[str]:
     totals, coverage = found["totals"], found["coverage"]
     part = f" (PARTIAL {coverage['planned']} of {coverage['of']})" if coverage["partial"] else ""
     yield (
-        f"{totals['trials']} trials{part}: {totals['complete']} complete, {totals['refused']} refused; "
-        f"{totals['loopback_requests']} loopback requests, {totals['provider_requests']} provider requests"
+        f"{_count(totals['trials'], 'trial')}{part}, by the contract {totals['complete']} complete and "
+        f"{totals['refused']} refused; {_count(totals['loopback_requests'], 'loopback request')}, "
+        f"{_count(totals['provider_requests'], 'provider request')}"
     )
     counted = ", ".join(f"{count} {name}" for name, count in sorted(totals["verdicts"].items()))
     yield f"verdicts: {counted or 'none'}"
-    for finding in found["findings"]:
-        yield f"{finding['code']}  {finding['place']}  {finding['text']}"
+    for finding in [*found["findings"], *found["notes"]]:
+        yield visible(f"{finding['code']}  {finding['place']}  {finding['text']}")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _text(value: object) -> str:
-    return "-" if value is None else str(value)
+    return "-" if value is None else visible(str(value))
 
 
 def _pad(text: str, width: int, column: str) -> str:

@@ -25,9 +25,9 @@ def request_record(headers: list[tuple[str, str]], body: bytes) -> tuple[bytes, 
 def _body(body: bytes) -> tuple[bytes, set[str]]:
     try:
         value = json.loads(body)
-    except (ValueError, RecursionError):
+        if not isinstance(value, dict):
+            return b"", {"body"}
+        kept = canonical({name: member for name, member in value.items() if name in MEMBERS})
+    except (ValueError, RecursionError):  # no JSON, or what canonical JSON cannot spell: NaN, 1e999
         return b"", {"body"} if body else set()
-    if not isinstance(value, dict):
-        return b"", {"body"}
-    kept = {name: member for name, member in value.items() if name in MEMBERS}
-    return canonical(kept), {f"body.{name}" for name in value.keys() - MEMBERS}
+    return kept, {f"body.{name}" for name in value.keys() - MEMBERS}

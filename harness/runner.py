@@ -11,7 +11,7 @@ import platform
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -93,12 +93,18 @@ async def run(plan: Plan, archive: Archive, jobs: int, on_trial: OnTrial) -> tup
         server = await stack.enter_async_context(FixtureServer())
         for process in processes:
             await process.wait_ready()
+        ready = processes[0].ready
+        # Files are copied and hashed while trials wait for the wire.
+        copying = asyncio.create_task(asyncio.to_thread(_write_inputs, archive, plan, ready))
+        stack.push_async_callback(asyncio.wait, {copying})  # whatever happens: nothing writes once a run is over
         observed = await _run_trials(plan, server, processes, on_trial)
-        port = server.port
-    _write(archive, observed)
-    archive.write("data/provenance.json", line(provenance(processes[0].ready)))
-    archive.write("data/volatile/run.json", line(_run_record(started_at, len(processes), port)))
-    _copy_suites(archive, plan)
+        await copying
+        # The subjects end while their records are written.
+        stopping = asyncio.gather(*(process.stop() for process in processes))
+        await asyncio.sleep(0)
+        _write(archive, observed)
+        archive.write("data/volatile/run.json", line(_run_record(started_at, len(processes), server.port)))
+        await stopping
     return archive.seal()
 
 
@@ -115,9 +121,12 @@ async def _run_trials(
             observed.append(await _trial(trial, plan.subject, server, process, begun))
             on_trial(trial[0])
 
-    async with asyncio.TaskGroup() as group:
-        for process in processes:
-            group.create_task(work(process))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for process in processes:
+                group.create_task(work(process))
+    except ExceptionGroup as failed:  # a user's mistake is said in one line: the first
+        raise failed.exceptions[0] from None
     return sorted(observed, key=lambda item: item.trial.encode())
 
 
@@ -266,7 +275,9 @@ def _run_record(started_at: str, jobs: int, port: int) -> dict[str, object]:
     }
 
 
-def _copy_suites(archive: Archive, plan: Plan) -> None:
+def _write_inputs(archive: Archive, plan: Plan, ready: Mapping[str, Any]) -> None:
+    """Write what the trials do not determine: the suites, and who made the run."""
+    archive.write("data/provenance.json", line(provenance(ready)))
     contracts: set[str] = set()
     for suite in plan.suites:
         archive.copy_suite(suite.folder, suite.name, [case.name for case in suite.cases])

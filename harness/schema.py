@@ -5,6 +5,8 @@ that field. It is imported only when something has to be checked: it costs more 
 """
 
 import json
+import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -23,6 +25,18 @@ def check(value: object, schema: str, where: str) -> None:
 
 @cache
 def _validator(schema: str) -> Any:
-    from jsonschema import Draft202012Validator
+    """Give the validator of one schema; stricter than jsonschema in that an integer is never written as a float."""
+    from jsonschema import Draft202012Validator, validators
 
-    return Draft202012Validator(json.loads((SCHEMAS / f"{schema}.json").read_text(encoding="utf-8")))
+    extend: Any = validators.extend
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    strict = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=types)
+    return strict(json.loads((SCHEMAS / f"{schema}.json").read_text(encoding="utf-8")))
+
+
+def _pattern(_: Any, pattern: str, text: object, __: object) -> Iterator[Exception]:
+    """Match as ECMA 262 does: `$` is the very end, where Python's also stands before a last line end."""
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(text, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), text):
+        yield ValidationError(f"{text!r} does not match {pattern!r}")

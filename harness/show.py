@@ -52,7 +52,7 @@ def _heading(trial: Mapping[str, Any]) -> Iterator[str]:
         f"cap {trial['read_cap']}, {derived['reads']} reads returned {derived['consumed_bytes']} bytes"
     )
     yield (
-        f"subject: {claim.get('outcome') or 'no outcome claimed'}, history of {claim.get('history_size', '-')}"
+        f"subject: {visible(claim.get('outcome') or 'no outcome claimed')}, history of {claim.get('history_size', '-')}"
         f" entries; verdict {trial['verdict']} ({plain(trial['verdict'])})"
     )
 
@@ -99,7 +99,7 @@ class _Body:
         if end - start <= _LONG_BYTES:
             return self._draw(start, end)
         low, high = self._whole(start + _EDGE_BYTES), self._whole(end - _EDGE_BYTES)
-        reads = bisect_right(self._reads, high) - bisect_left(self._reads, low)
+        reads = bisect_right(self._reads, high) - bisect_right(self._reads, low)
         hidden = f" … {high - low:,} bytes, {reads:,} reads … "
         return self._draw(start, low) + hidden + self._draw(high, end)
 

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import LooseHeaders
 
 from ..cases import Case
-from .guard import HEAD_LINE_BYTES, HEADERS, refusal
+from .guard import BODY_BYTES, HEAD_LINE_BYTES, HEADERS, refusal
 from .player import Play, play
 from .script import Script, script
 
@@ -77,7 +77,7 @@ class FixtureServer:
     async def __aexit__(self, *_: object) -> None:
         if self._listener and self._server:
             self._listener.close()
-            await self._server.shutdown(timeout=1.0)
+            await self._server.shutdown(timeout=0.1)
             await self._listener.wait_closed()
 
     def open(self, case: Case) -> Trial:
@@ -99,8 +99,13 @@ class FixtureServer:
             return _refuse(404, "no trial here")
         if len(trial.play.requests) >= _REQUESTS:
             return _refuse(429, f"more than {_REQUESTS} requests in one trial")
-        async with asyncio.timeout(_REQUEST_S):
-            body = await request.read()
+        try:
+            async with asyncio.timeout(_REQUEST_S):
+                body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _refuse(413, f"a body of more than {BODY_BYTES} bytes")
+        except TimeoutError:
+            return _refuse(408, f"no whole request within {_REQUEST_S:.0f} s")
         trial.play.requests.append((list(request.headers.items()), body))
         number = min(len(trial.play.requests), len(trial.scripts)) - 1
         await play(trial.scripts[number], request, trial.play)

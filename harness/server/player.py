@@ -44,6 +44,9 @@ async def play(script: Script, request: BaseRequest, record: Play) -> None:
     except (asyncio.CancelledError, ConnectionError):
         record.end = "client-left"
         raise
+    except TimeoutError:  # the peer does not take the bytes: an error page behind them would be body
+        if request.transport:
+            request.transport.abort()
     finally:
         record.over.set()
 

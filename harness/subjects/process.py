@@ -9,15 +9,14 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
 from ..names import IMPORT_ROOT, UsageError
-from ..schema import check
+from .protocol import PROTOCOL, wrong_claim, wrong_ready
 from .registry import Subject
-
-PROTOCOL = "endmark.subject/1"
 
 _LINE_BYTES = 1024 * 1024
 _READY_S = 30.0
@@ -54,11 +53,12 @@ class SubjectProcess:
                 stderr=asyncio.subprocess.PIPE,
                 limit=_LINE_BYTES,
                 cwd=IMPORT_ROOT,
-                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": "127.0.0.1"},
+                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
                 start_new_session=True,
             )
         except OSError as error:
             raise UsageError(f"subject {self._subject.name}: {self._subject.command[0]}: {error.strerror}") from error
+        self._errors.clear()
         self._drain = asyncio.create_task(self._read_errors(self._process))
         await self._say({"kind": "start", "protocol": PROTOCOL})
 
@@ -67,7 +67,9 @@ class SubjectProcess:
         answer = await self._hear(_READY_S)
         if isinstance(answer, NoClaim):
             raise UsageError(f"subject {self._subject.name}: no ready: {answer.note}")
-        check(answer, "ready", f"subject {self._subject.name}: ready")
+        wrong = wrong_ready(answer)
+        if wrong:
+            raise UsageError(f"subject {self._subject.name}: ready: {wrong}")
         self.ready = answer
 
     async def turn(self, message: dict[str, object]) -> dict[str, Any] | NoClaim:
@@ -75,9 +77,9 @@ class SubjectProcess:
         if self._process is None:
             await self.launch()
             await self.wait_ready()
-        await self._say({"kind": "turn", **message})
         try:
             async with asyncio.timeout(_CLAIM_S):
+                await self._say({"kind": "turn", **message})
                 answer = await self._claim(message["trial"])
         except TimeoutError:
             answer = NoClaim(reason="timeout", note=f"no claim within {_CLAIM_S:.0f} s")
@@ -88,9 +90,9 @@ class SubjectProcess:
     async def stop(self) -> None:
         """Ask the process to stop; kill it by its own id if it does not."""
         if self._process is not None:
-            await self._say({"kind": "stop"})
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_STOP_S):
+                    await self._say({"kind": "stop"})
                     await self._process.wait()
         await self.kill()
 
@@ -101,9 +103,11 @@ class SubjectProcess:
             return
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        if self._drain:  # a child of the subject may hold its stderr open: do not wait for that
+                os.killpg(process.pid, signal.SIGKILL)  # it leads its own session: its children end with it
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_S):
+                    await process.wait()
+        if self._drain:  # a child of the subject may hold its pipes open: do not wait for that
             self._drain.cancel()
             await asyncio.gather(self._drain, return_exceptions=True)
 
@@ -113,13 +117,14 @@ class SubjectProcess:
             if isinstance(answer, NoClaim):
                 return answer
             if answer.get("trial") != trial:
-                return NoClaim(reason="malformed", note=f"a message about another trial: {answer.get('trial')!r}")
+                other = str(answer.get("trial"))[:100]
+                return NoClaim(reason="malformed", note=f"a message about another trial: {other!r}")
             if answer["kind"] == "unsupported":
                 return NoClaim(reason="unsupported", note=str(answer.get("capability"))[:100])
             if answer["kind"] == "claim":
                 return _checked(answer)
             if answer["kind"] != "progress":
-                return NoClaim(reason="malformed", note=f"a message of kind {answer['kind']!r} in a turn")
+                return NoClaim(reason="malformed", note=f"a message of kind {answer['kind'][:100]!r} in a turn")
 
     async def _hear(self, seconds: float) -> dict[str, Any] | NoClaim:
         """Read one message; a NoClaim for the end of output and for a line that is none."""
@@ -136,6 +141,7 @@ class SubjectProcess:
             return NoClaim(reason="exit", note=await self._last_words())
         try:
             message = json.loads(line)
+            json.dumps(message, ensure_ascii=False).encode()  # a lone surrogate is no text: no archive can hold it
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
@@ -152,9 +158,12 @@ class SubjectProcess:
     async def _last_words(self) -> str:
         assert self._process
         assert self._drain
-        code = await self._process.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_S):
+                await self._process.wait()
         await asyncio.wait([self._drain], timeout=_STOP_S)
-        return " | ".join([f"exit {code}", *self._errors])
+        code = self._process.returncode
+        return " | ".join(["closed its output" if code is None else f"exit {code}", *self._errors])
 
     async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
         """Keep the last lines of stderr, so that a full pipe never blocks the subject."""
@@ -170,8 +179,5 @@ class SubjectProcess:
 
 
 def _checked(claim: dict[str, Any]) -> dict[str, Any] | NoClaim:
-    try:
-        check(claim, "claim", "claim")
-    except UsageError as error:
-        return NoClaim(reason="malformed", note=str(error)[:200])
-    return claim
+    wrong = wrong_claim(claim)
+    return NoClaim(reason="malformed", note=f"claim: {wrong[:200]}") if wrong else claim

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..cases import read_toml
+from ..cases import explained, read_toml
 from ..names import PACKAGE_PREFIX, SUBJECTS, UsageError
 from ..schema import check
 
@@ -39,16 +39,19 @@ def find(name: str, root: Path = SUBJECTS) -> Subject:
             known = ", ".join(names(root))
             raise UsageError(f"no subject {name!r} (there are: {known}; or name a folder that holds a subject.toml)")
     table = read_toml(path)
-    check(table, "subject", str(path))
-    return Subject(
-        name=name if root in path.parents else path.parent.resolve().name,
-        title=table["title"],
-        command=_command(table["command"], path.parent),
-        history_owner=table["history_owner"],
-        contract_aware=table["contract_aware"],
-        dialects=frozenset(table["dialects"]),
-        capabilities=frozenset(table["capabilities"]),
-    )
+    ours = root in path.parents
+    if not ours:  # ours were checked by a test; asking the schema in every run costs more than the run
+        check(table, "subject", str(path))
+    with explained(path, table, "subject"):
+        return Subject(
+            name=path.parent.relative_to(root).as_posix() if ours else path.parent.resolve().name,
+            title=table["title"],
+            command=_command(table["command"], path.parent),
+            history_owner=table["history_owner"],
+            contract_aware=table["contract_aware"],
+            dialects=frozenset(table["dialects"]),
+            capabilities=frozenset(table["capabilities"]),
+        )
 
 
 def _command(words: list[str], folder: Path) -> tuple[str, ...]:

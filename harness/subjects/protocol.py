@@ -1,0 +1,128 @@
+"""The messages that a subject sends: which keys they have, and of which type.
+
+Every claim of every trial passes here, so the check is a table and a loop: jsonschema, which
+checks what people write, costs more than the trial itself. `schemas/ready.json` and
+`schemas/claim.json` state the same for other programs, and a test holds the two together.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+PROTOCOL = "endmark.subject/1"
+
+TRANSPORT_ENDS = frozenset({"left", "eof", "short-body", "reset", "bad-framing", "timeout", "refused"})
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TEXT, _LIST, _OBJECT = (str,), (list,), (dict,)
+_MAYBE_TEXT, _MAYBE_COUNT, _MAYBE_OBJECT = (str, type(None)), (int, type(None)), (dict, type(None))
+
+_Form = Mapping[str, tuple[type, ...]]
+
+READY: _Form = {
+    "kind": _TEXT,
+    "protocol": _TEXT,
+    "name": _TEXT,
+    "version": _TEXT,
+    "language": _TEXT,
+    "dialects": _LIST,
+    "capabilities": _LIST,
+}
+CLAIM: _Form = {
+    "kind": _TEXT,
+    "trial": _TEXT,
+    "history": _LIST,
+    "preview": _TEXT,
+    "raised": _MAYBE_OBJECT,
+    "hints": _OBJECT,
+}
+CLAIM_OPTIONAL: _Form = {
+    "outcome": _MAYBE_TEXT,
+    "status": _MAYBE_COUNT,
+    "reads": _MAYBE_COUNT,
+    "consumed_bytes": _MAYBE_COUNT,
+    "consumed_sha256": _MAYBE_TEXT,
+    "transport_end": _MAYBE_TEXT,
+}
+MESSAGE: _Form = {"role": _TEXT, "content": _TEXT}
+RAISED: _Form = {"type": _TEXT, "chain": _LIST, "message": _TEXT}
+
+_COUNTS = 2**53  # the records hold no larger integer
+_NAME_CHARS, _TYPE_CHARS, _HISTORY_ENTRIES, _CHAIN_TYPES, _LIST_ENTRIES = 100, 200, 1000, 20, 50
+
+
+def wrong_ready(message: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with a `ready`, or None."""
+    wrong = _wrong_form(message, READY)
+    if wrong:
+        return wrong
+    if message["kind"] != "ready" or message["protocol"] != PROTOCOL:
+        return f"needs kind 'ready' and protocol {PROTOCOL!r}"
+    for key in ("name", "version", "language"):
+        if not 0 < len(message[key]) <= _NAME_CHARS:
+            return f"{key}: needs 1 to {_NAME_CHARS} characters"
+    for key in ("dialects", "capabilities"):
+        if not _are_texts(message[key], _LIST_ENTRIES):
+            return f"{key}: needs a list of at most {_LIST_ENTRIES} strings"
+    return None
+
+
+def wrong_claim(message: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with a `claim`, or None."""
+    wrong = _wrong_form(message, CLAIM, CLAIM_OPTIONAL)
+    if wrong:
+        return wrong
+    if len(message["history"]) > _HISTORY_ENTRIES:
+        return f"history: more than {_HISTORY_ENTRIES} entries"
+    for number, entry in enumerate(message["history"]):
+        wrong = _wrong_form(entry, MESSAGE)
+        if wrong:
+            return f"history[{number}]: {wrong}"
+    return _wrong_raised(message["raised"]) or _wrong_values(message)
+
+
+def _wrong_raised(raised: Mapping[str, Any] | None) -> str | None:
+    if raised is None:
+        return None
+    wrong = _wrong_form(raised, RAISED)
+    if wrong:
+        return f"raised: {wrong}"
+    if len(raised["type"]) > _TYPE_CHARS or not _are_texts(raised["chain"], _CHAIN_TYPES, _TYPE_CHARS):
+        return f"raised: needs a type and a chain of at most {_CHAIN_TYPES} types, each of {_TYPE_CHARS} characters"
+    return None
+
+
+def _wrong_values(message: Mapping[str, Any]) -> str | None:
+    reason = message["hints"].get("finish_reason")
+    if not isinstance(reason, _MAYBE_TEXT):
+        return "hints.finish_reason: needs a string or null"
+    if len(message.get("outcome") or "") > _NAME_CHARS:
+        return f"outcome: more than {_NAME_CHARS} characters"
+    for key in ("status", "reads", "consumed_bytes"):
+        if not 0 <= (message.get(key) or 0) < _COUNTS:
+            return f"{key}: needs to be at least 0 and below 2^53"
+    digest = message.get("consumed_sha256")
+    if digest is not None and not _SHA256.fullmatch(digest):
+        return "consumed_sha256: needs 64 lower-case hex digits"
+    if message.get("transport_end") not in TRANSPORT_ENDS | {None}:
+        return f"transport_end: needs one of {', '.join(sorted(TRANSPORT_ENDS))}"
+    return None
+
+
+def _wrong_form(value: object, required: _Form, optional: _Form | None = None) -> str | None:
+    if not isinstance(value, dict):
+        return "needs an object"
+    form = {**required, **(optional or {})}
+    for key in required.keys() - value.keys():
+        return f"{key!r} is missing"
+    for key, member in value.items():
+        if key not in form:
+            return f"{key!r} is not a key of it"
+        if not isinstance(member, form[key]) or isinstance(member, bool):
+            return f"{key}: a value of the wrong type"
+    return None
+
+
+def _are_texts(values: list[Any], most: int, chars: int | None = None) -> bool:
+    fits = (isinstance(value, str) and (chars is None or len(value) <= chars) for value in values)
+    return len(values) <= most and all(fits)
