@@ -25,6 +25,9 @@ from .names import CASES, UsageError
 from .subjects import registry
 from .verdicts import audit, beside, command, is_well
 
+# The word for every suite there is; a suite may not have it as its name.
+ALL = "all"
+
 _EPILOG = """\
 other commands:
   show DIR CASE      print one archived exchange, byte by byte
@@ -90,7 +93,7 @@ def _parser(name: str, about: str, epilog: str) -> argparse.ArgumentParser:
 
 def _run(words: list[str]) -> int:
     parser = _parser("run.py", "Run a suite against a subject, archive it, audit it.", _EPILOG)
-    parser.add_argument("--suite", default="frozen", help="the suite to run (default: frozen)")
+    parser.add_argument("--suite", default="frozen", help="the suite to run, or `all` (default: frozen)")
     parser.add_argument("--case", default="*", metavar="PATTERN", help="only the cases whose name matches")
     parser.add_argument("--subject", default=registry.STRICT, help="the client under test (default: strict)")
     parser.add_argument("--out", type=Path, help="the archive: a new directory (default: evidence/<time>-<suite>)")
@@ -112,11 +115,12 @@ def _positive(text: str) -> int:
 def _run_suite(args: argparse.Namespace) -> int:
     from .runner import Plan, run
 
-    suite = load_suite(args.cases, args.suite, args.case)
-    if not suite.cases:
-        raise UsageError(f"no case of suite {suite.name!r} matches {args.case!r}")
-    plan = Plan(subject=registry.find(args.subject), suites=(suite,))
-    out = args.out or Path("evidence") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{suite.name}"
+    wanted = suite_names(args.cases) if args.suite == ALL else [args.suite]
+    suites = [load_suite(args.cases, name, args.case) for name in wanted]
+    plan = Plan(subject=registry.find(args.subject), suites=tuple(suite for suite in suites if suite.cases))
+    if not plan.suites:
+        raise UsageError(f"no case of suite {args.suite!r} matches {args.case!r}")
+    out = args.out or Path("evidence") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{args.suite}"
     archive = Archive(out)
     try:
         asyncio.run(_interruptible(run(plan, archive, args.jobs, _progress(len(plan.trials())))))

@@ -31,6 +31,8 @@ def freeze(root: Path, name: str) -> str:
 def _check_suite(folder: Path) -> None:
     table = read_toml(folder / "suite.toml")
     check(plain_dates(table), "suite", str(folder / "suite.toml"))
+    if folder.name == "all":
+        raise UsageError(f"{folder}: `all` is the word for every suite; choose another name")
     if table["name"] != folder.name:
         raise UsageError(f"{folder / 'suite.toml'}: name is {table['name']!r}, the folder is {folder.name!r}")
     names = case_names(folder)

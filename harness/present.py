@@ -3,12 +3,15 @@
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 _COLUMNS = ("case", "outcome", "HTTP", "cap", "reads", "preview", "history", "verdict")
 _RIGHT = frozenset({"HTTP", "cap", "reads"})
 _PREVIEW_CELLS = 24
+
+# With more trials than this, those that agree are counted and not listed.
+_MOST_ROWS = 100
 
 _PLAIN = {
     "AGREE": "right",
@@ -29,7 +32,9 @@ _GREEN, _RED, _DIM, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 def rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Give one row a trial, with the keys of the original experiment's facts, and the verdict."""
-    return [_row(trial) for trial in found["trials"]]
+    trials = found["trials"]
+    more = () if _is_one_suite(trials) else ("suite", "contract")
+    return [_row(trial) | {key: trial[key] for key in more} for trial in trials]
 
 
 def _row(trial: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,7 +64,12 @@ def _row(trial: Mapping[str, Any]) -> dict[str, Any]:
 
 def table(found: Mapping[str, Any], out: TextIO) -> None:
     """Print one line a trial; with colour where the stream is a terminal."""
-    cells = [_COLUMNS, *(_cells(trial) for trial in found["trials"])]
+    trials = found["trials"]
+    named = "case" if _is_one_suite(trials) else "trial"
+    if len(trials) > _MOST_ROWS:
+        trials = [trial for trial in trials if trial["verdict"] != "AGREE"]
+        print(f"{len(found['trials']) - len(trials)} trials AGREE and are not listed; --json has them", file=out)
+    cells = [(named, *_COLUMNS[1:]), *((visible(trial[named]), *_cells(trial)) for trial in trials)]
     widths = [max(cells_wide(row[i]) for row in cells) for i in range(len(_COLUMNS))]
     colour = wants_colour(out)
     for number, row in enumerate(cells):
@@ -70,6 +80,11 @@ def table(found: Mapping[str, Any], out: TextIO) -> None:
         print(text, file=out)
 
 
+def _is_one_suite(trials: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether the name of a case is enough to tell the trials apart."""
+    return len({(trial["suite"], trial["contract"]) for trial in trials}) == 1
+
+
 def _cells(trial: Mapping[str, Any]) -> tuple[str, ...]:
     claim = trial["claim"] or {}
     size, committed = claim.get("history_size"), claim.get("committed")
@@ -77,7 +92,6 @@ def _cells(trial: Mapping[str, Any]) -> tuple[str, ...]:
     history = "-" if size is None else f"{before} → {size}" if committed or size != before else f"{size}"
     verdict = trial["verdict"]
     return (
-        trial["case"],
         _text(claim.get("outcome")),
         _text(trial["status"]),
         _text(trial["read_cap"]),

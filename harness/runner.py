@@ -230,6 +230,8 @@ def _claim(archive: Archive, claim: dict[str, Any]) -> dict[str, object]:
         "history": archive.blob(canonical(claim["history"])),
         "preview": archive.blob(claim["preview"].encode("utf-8", "surrogatepass")),
         "outcome": claim.get("outcome"),
+        "class": claim.get("class"),
+        "dispatched": claim.get("dispatched"),
         "finish_reason": claim["hints"].get("finish_reason"),
         "transport_end": claim.get("transport_end"),
         "status": claim.get("status"),

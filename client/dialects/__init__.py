@@ -19,6 +19,9 @@ from .shape import Object, WrongShapeError
 # Reads the object of one event of a type into signals; raises WrongShapeError.
 Read = Callable[[str, Object], list[Signal]]
 
+# Reads an event by its type alone, whatever its data; None where the data has to be looked at.
+ReadType = Callable[[str], list[Signal] | None]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
@@ -27,6 +30,7 @@ class Dialect:
     read: Read
     path: str  # where a question is posted, below the base URL
     markers: Mapping[str, Kind] = field(default_factory=dict)  # data that is no JSON, exactly
+    by_type: ReadType = lambda _: None  # for framings that carry more than JSON
     starts: bool = False  # nothing but a start may come first
     empty_arguments: bool = False  # a call without any fragment has the arguments {}
 
@@ -35,6 +39,9 @@ class Dialect:
         marker = self.markers.get(event.data)
         if marker is not None:
             return plain(marker)
+        typed = self.by_type(event.type)
+        if typed is not None:
+            return typed
         value = parse(event.data, max_depth)
         if isinstance(value, Fault):
             return value

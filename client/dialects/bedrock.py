@@ -7,6 +7,8 @@ A text block has no start of its own: its first delta opens it. `metadata` follo
 not waited for. Exceptions are frames of their own.
 """
 
+from collections.abc import Callable
+
 from ..signals import Kind, Signal, error, finish, plain, reasoning, text
 from . import Dialect, shape
 from .shape import Object
@@ -15,11 +17,15 @@ _TEXT, _TOOL, _OTHER = "text", "tool_use", "other"
 
 
 def read(event: str, value: Object) -> list[Signal]:
-    """Read one frame by its type."""
+    """Read one frame of a known type."""
+    return _READERS[event](value)
+
+
+def by_type(event: str) -> list[Signal] | None:
+    """Read a frame whose payload does not matter: an exception, an error, or an unknown event."""
     if event.startswith(("exception/", "error/")):
-        return error(f"{event}: {value.get('message')}")
-    known = _READERS.get(event)
-    return known(value) if known else plain(Kind.UNKNOWN)
+        return error(event)
+    return None if event in _READERS else plain(Kind.UNKNOWN)
 
 
 def _block_start(value: Object) -> list[Signal]:
@@ -56,7 +62,7 @@ def _metadata(value: Object) -> list[Signal]:
     return plain(Kind.USAGE) if shape.maybe_object(value, "usage") is not None else []
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Object], list[Signal]]] = {
     "event/messageStart": lambda _: plain(Kind.START),
     "event/contentBlockStart": _block_start,
     "event/contentBlockDelta": _block_delta,
@@ -65,4 +71,10 @@ _READERS = {
     "event/metadata": _metadata,
 }
 
-DIALECT = Dialect(read=read, path="/model/fixture/converse-stream", starts=True, empty_arguments=True)
+DIALECT = Dialect(
+    read=read,
+    path="/model/fixture/converse-stream",
+    by_type=by_type,
+    starts=True,
+    empty_arguments=True,
+)

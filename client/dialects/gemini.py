@@ -46,6 +46,8 @@ def _part(part: Object, candidate: int) -> list[Signal]:
     thought = part.get("thought") is True
     found = reasoning(written, candidate=candidate) if thought else text(written, candidate=candidate)
     if call is not None:
+        if call.get("willContinue") is True or call.get("partialArgs") is not None:
+            raise shape.wrong("a function call whose arguments come in parts")
         whole = Signal(
             kind=Kind.TOOL,
             candidate=candidate,

@@ -43,8 +43,12 @@ CLAIM_OPTIONAL: _Form = {
     "consumed_bytes": _MAYBE_COUNT,
     "consumed_sha256": _MAYBE_TEXT,
     "transport_end": _MAYBE_TEXT,
+    "class": _MAYBE_TEXT,
+    "dispatched": _MAYBE_COUNT,
 }
 MESSAGE: _Form = {"role": _TEXT, "content": _TEXT}
+MESSAGE_OPTIONAL: _Form = {"tool_calls": _LIST}
+TOOL_CALL: _Form = {"id": _MAYBE_TEXT, "name": _TEXT, "arguments": _TEXT}
 RAISED: _Form = {"type": _TEXT, "chain": _LIST, "message": _TEXT}
 
 _COUNTS = 2**53  # the records hold no larger integer
@@ -75,10 +79,21 @@ def wrong_claim(message: Mapping[str, Any]) -> str | None:
     if len(message["history"]) > _HISTORY_ENTRIES:
         return f"history: more than {_HISTORY_ENTRIES} entries"
     for number, entry in enumerate(message["history"]):
-        wrong = _wrong_form(entry, MESSAGE)
+        wrong = _wrong_message(entry)
         if wrong:
             return f"history[{number}]: {wrong}"
     return _wrong_raised(message["raised"]) or _wrong_values(message)
+
+
+def _wrong_message(entry: object) -> str | None:
+    wrong = _wrong_form(entry, MESSAGE, MESSAGE_OPTIONAL)
+    if wrong or not isinstance(entry, dict):
+        return wrong
+    calls = entry.get("tool_calls", [])
+    if len(calls) > _LIST_ENTRIES:
+        return f"tool_calls: more than {_LIST_ENTRIES} entries"
+    found = (_wrong_form(call, TOOL_CALL) for call in calls)
+    return next((f"tool_calls: {wrong}" for wrong in found if wrong), None)
 
 
 def _wrong_raised(raised: Mapping[str, Any] | None) -> str | None:
@@ -96,9 +111,10 @@ def _wrong_values(message: Mapping[str, Any]) -> str | None:
     reason = message["hints"].get("finish_reason")
     if not isinstance(reason, _MAYBE_TEXT):
         return "hints.finish_reason: needs a string or null"
-    if len(message.get("outcome") or "") > _NAME_CHARS:
-        return f"outcome: more than {_NAME_CHARS} characters"
-    for key in ("status", "reads", "consumed_bytes"):
+    for key in ("outcome", "class"):
+        if len(message.get(key) or "") > _NAME_CHARS:
+            return f"{key}: more than {_NAME_CHARS} characters"
+    for key in ("status", "reads", "consumed_bytes", "dispatched"):
         if not 0 <= (message.get(key) or 0) < _COUNTS:
             return f"{key}: needs to be at least 0 and below 2^53"
     digest = message.get("consumed_sha256")

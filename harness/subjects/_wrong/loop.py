@@ -8,16 +8,19 @@ import http.client
 import json
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from .spellings import SPELLINGS, payloads
+
 
 class Turn:
-    """One turn as a tutorial sees it: a question, lines of text, and what was shown so far."""
+    """One turn as a tutorial sees it: a question, texts to parse, and what was shown so far."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         self._message = message
+        self._path, self._spelling = SPELLINGS[message["dialect"]]
         self.shown = ""
         self.finish_reason: str | None = None
         self.saw_done = False
@@ -35,26 +38,35 @@ class Turn:
         question = {"role": "user", "content": message["question"]}
         body = {"model": "fixture", "stream": True, "messages": [*message["history"], question]}
         headers = {"Content-Type": "application/json"}
-        connection.request("POST", f"{url.path}/chat/completions", json.dumps(body), headers)
+        connection.request("POST", f"{url.path}{self._path}", json.dumps(body), headers)
         return connection.getresponse()
 
-    def lines(self) -> Iterator[str]:
-        """Give the body line by line."""
-        for line in self.post():
-            yield line.decode().rstrip("\r\n")
+    def texts(self) -> Iterator[str]:
+        """Give what stands in the events, one by one, as far as lines show it."""
+        response = self.post()
+        if self._message["dialect"] == "bedrock":
+            return payloads(response.read())
+        return self.unpacked(line.decode().rstrip("\r\n") for line in response)
 
-    def read(self, lines: Iterator[str]) -> None:
-        """Show every delta; note the finish reason and [DONE]; stop at [DONE] or a cancel."""
+    def unpacked(self, lines: Iterable[str]) -> Iterator[str]:
+        """Take the `data: ` off the lines that have it; Ollama's lines have none."""
         for line in lines:
-            if not line.startswith("data: "):
-                continue
-            if line == "data: [DONE]":
+            if self._message["dialect"] == "ollama":
+                yield line
+            elif line.startswith("data: "):
+                yield line[6:]
+
+    def read(self, texts: Iterator[str]) -> None:
+        """Show every delta; note the finish reason and the end; stop there or at a cancel."""
+        for text in texts:
+            if text == "[DONE]":
                 self.saw_done = True
                 return
-            for choice in json.loads(line[6:]).get("choices", []):
-                self.shown += choice["delta"].get("content") or ""
-                self.finish_reason = choice.get("finish_reason") or self.finish_reason
-            if self._cancelled():
+            seen = self._spelling(json.loads(text))
+            self.shown += seen.text
+            self.finish_reason = seen.reason or self.finish_reason
+            self.saw_done |= seen.done
+            if seen.done or self._cancelled():
                 return
 
     def _cancelled(self) -> bool:
@@ -104,7 +116,7 @@ def _ready(name: str) -> dict[str, object]:
         "name": name,
         "version": "1",
         "language": f"Python {platform.python_version()}",
-        "dialects": ["openai-chat"],
+        "dialects": sorted(SPELLINGS),
         "capabilities": ["cancel", "read-timeout"],
     }
 

@@ -5,7 +5,7 @@ from ..loop import Turn, serve
 
 def answer(turn: Turn) -> bool:
     """Keep what was shown if [DONE] was seen."""
-    turn.read(turn.lines())
+    turn.read(turn.texts())
     return turn.saw_done
 
 

@@ -5,7 +5,7 @@ from ..loop import Turn, serve
 
 def answer(turn: Turn) -> bool:
     """Keep what was shown if there was a finish reason."""
-    turn.read(turn.lines())
+    turn.read(turn.texts())
     return turn.finish_reason is not None
 
 

@@ -5,7 +5,7 @@ from ..loop import Turn, serve
 
 def answer(turn: Turn) -> bool:
     """Keep whatever was shown."""
-    turn.read(turn.lines())
+    turn.read(turn.texts())
     return True
 
 

@@ -5,7 +5,7 @@ from ..loop import Turn, serve
 
 def answer(turn: Turn) -> bool:
     """Show the answer and forget it."""
-    turn.read(turn.lines())
+    turn.read(turn.texts())
     return False
 
 

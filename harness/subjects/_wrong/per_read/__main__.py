@@ -1,6 +1,6 @@
 """Decodes each read by itself, so every character that a read cuts becomes U+FFFD.
 
-All else about it is careful: it asks for status 200, the finish reason `stop` and [DONE].
+All else about it is fairly careful: it asks for status 200, a finish reason and the end.
 """
 
 import io
@@ -11,8 +11,8 @@ from ..loop import Turn, serve
 
 def answer(turn: Turn) -> bool:
     """Keep what was shown if the stream was finished; the damage is in what was shown."""
-    turn.read(_lines(turn))
-    return turn.finish_reason == "stop" and turn.saw_done
+    turn.read(turn.unpacked(_lines(turn)))
+    return turn.finish_reason is not None and turn.saw_done
 
 
 def _lines(turn: Turn) -> Iterator[str]:
