@@ -22,6 +22,7 @@ CONTENT_TYPE = Outcome("CONTENT_TYPE")
 CANCELLED = Outcome("CANCELLED")
 READ_TIMEOUT = Outcome("READ_TIMEOUT")
 DEADLINE = Outcome("DEADLINE")
+REJECTED = Outcome("REJECTED")
 
 
 def http_outcome(status: int) -> Outcome:

@@ -1,7 +1,7 @@
-"""The auditor's own reading of a body: section 4 of docs/formats.md, fact by fact.
+"""The auditor's own reading of a body: docs/judging.md under frozen-text/1, fact by fact.
 
 Three sources of truth: the archived facts of the original experiment, its 53 checks of JSON spelling,
-and the corner cases below, each written from the text of section 4 alone.
+and the corner cases below, each written from the text of the two pages in docs/ alone.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ GOOD = delta("你好，") + delta("Java 🌱") + FINISH + DONE
 def contract(**limits: int) -> audit.Contract:
     """The contract frozen-text/1, with some of its limits changed."""
     document = tomllib.loads((ROOT / "cases/contracts/frozen-text-1.toml").read_text("utf-8"))
-    rules = {name: audit.Rules(**rules) for name, rules in document["dialect"].items()}
-    return audit.Contract(audit.Limits(**{**document["limits"], **limits}), rules)
+    return audit.contract_of({**document, "limits": {**document["limits"], **limits}})
 
 
 def case(body: bytes, **changes: Any) -> audit.Case:
@@ -459,8 +458,6 @@ def test_depth_limit() -> None:
         '{"choices":[{"index":0.0,"delta":{}}]}',
         '{"choices":[{"index":false,"delta":{}}]}',
         '{"choices":[{"index":"0","delta":{}}]}',
-        '{"choices":[{"index":0}]}',
-        '{"choices":[{"index":0,"delta":null}]}',
         '{"choices":[{"index":0,"delta":[]}]}',
         '{"choices":[{"index":0,"delta":{},"finish_reason":0}]}',
         '{"choices":[{"index":0,"delta":{},"finish_reason":false}]}',
@@ -491,7 +488,9 @@ def test_protocol(document: str) -> None:
         '{"choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}',
         '{"choices":[{"index":0,"delta":{"tool_calls":null,"function_call":null,"refusal":null}}]}',
         '{"choices":[{"index":0,"delta":{"refusal":""}}]}',
-        '{"choices":[{"index":0,"delta":{"reasoning":"x"},"logprobs":{}}],"id":1,"usage":{"a":[1.5]}}',
+        '{"choices":[{"index":0}]}',
+        '{"choices":[{"index":0,"delta":null}]}',
+        '{"choices":[{"index":0,"delta":{"reasoning":""},"logprobs":{}}],"id":1,"usage":{"a":[1.5]}}',
     ],
 )
 def test_meta(document: str) -> None:
