@@ -7,7 +7,8 @@ What it is.  One file that needs the standard library and nothing else, so that 
 afternoon, copied beside an archive and run in ten years.  It shares no line with the laboratory that
 wrote the archive nor with the client that was tried: three witnesses (the label a person wrote, the
 reading below, the claim of the subject) are compared, and a mistake in one cannot hide in another.
-docs/formats.md is the contract of all three; section numbers below are its sections.
+docs/formats.md and docs/judging.md are the contract of all three; a section 3 below is one of the
+formats, a section J3 is one of judging.
 
 What it trusts: nothing in DIR.  No path is ever opened because the archive names it; the tree is
 scanned once, component by component, without following links, and names are then looked up in what
@@ -22,7 +23,7 @@ suite must be one whose digest is a constant here; the bytes served must be thos
 and outcome, preview, history and read counts are derived again from these bytes, whole-body, where a
 client works byte by byte:
 
-    bytes -> well-formed prefix -> lines -> events -> signals -> turn -> outcome, at a body offset
+    bytes -> well-formed prefix -> lines or frames -> events -> signals -> turn -> outcome, at an offset
     offset, HTTP chunks, cap, script -> reads, consumed bytes, how the transport ended
 
 The outcome never depends on the read cap; only the two numbers of the last line do.
@@ -54,6 +55,7 @@ import re
 import stat
 import sys
 import tomllib
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -107,9 +109,34 @@ ENDINGS = {
     "bad-chunk": ("chunked",),
     "stall": ("chunked", "close"),
 }
-# What one entry of the history of a contract must say: section 4.6 commits an answer and nothing else,
-# so a contract that says otherwise would be judged wrongly here and is refused instead.
-HISTORY_RULES = {"answer": "append", "truncated": "withhold", "filtered": "withhold", "error": "withhold"}
+# What the switches of a contract may say (section J1).
+SWITCHES = {
+    "finish_without_terminal": ("incomplete", "complete"),
+    "terminal_without_finish": ("protocol", "complete"),
+    "repeated_finish": ("protocol", "same"),
+    "late_filter": ("protocol", "filtered"),
+    "last_event": ("discard", "dispatch"),
+    "invalid_utf8": ("refuse", "replace"),
+    "content_type": ("refuse", "ignore"),
+    "empty_completion": ("refuse", "accept"),
+    "usage": ("optional", "required"),
+    "unknown_event": ("protocol", "tolerate"),
+    "candidates": ("one", "many"),
+    "close_delimited": ("incomplete", "complete"),
+}
+# What one entry of the history of a contract may say.  Only a completion enters the history by itself
+# (section J6), and only as what it is; of the other endings no rule but `append` would be judged wrongly
+# here, and that one is none for them: they never complete.
+_NOT_BY_ITSELF = ("append", "append-marked", "withhold", "caller")
+HISTORY_RULES = {
+    "answer": ("append",),
+    "tools": ("append",),
+    "truncated": _NOT_BY_ITSELF,
+    "filtered": _NOT_BY_ITSELF,
+    "paused": _NOT_BY_ITSELF,
+    "error": _NOT_BY_ITSELF,
+}
+RESULTS = ("answer", "tools")
 
 # A name, and what is made of names.  Portable on every file system: no case, no Unicode, no space.
 _NAME = r"[a-z0-9][a-z0-9._-]{0,99}"
@@ -300,6 +327,8 @@ CONTRACT_ID = matching(CONTRACT_NAME, "a contract (NAME/N)")
 INSTANT = matching(re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"), "a UTC time")
 BLOB = closed({"bytes": COUNT, "sha256": SHA256})
 MESSAGES = listed(closed({"role": text, "content": text}))
+TOOL_CALLS = listed(closed({"id": maybe(text), "name": text, "arguments": text}))
+HISTORY = listed(closed({"role": text, "content": text}, {"tool_calls": TOOL_CALLS}))
 
 PLAN_SHAPE = closed({
     "schema": one_of("endmark.plan/1"),
@@ -316,6 +345,8 @@ CLAIM_SHAPE = closed({
     "preview": BLOB,
     "outcome": maybe(text),
     "finish_reason": maybe(text),
+    "class": maybe(text),
+    "dispatched": maybe(COUNT),
     "transport_end": maybe(text),
     "status": maybe(COUNT),
     "reads": maybe(COUNT),
@@ -418,7 +449,9 @@ LABEL_SHAPE = closed({
     "authority": one_of(*AUTHORITIES),
     "url": text,
     "date": date,
-    "contract": mapping(closed({"outcome": OUTCOME, "preview": text, "committed": flag})),
+    "contract": mapping(
+        closed({"outcome": OUTCOME, "preview": text, "committed": flag}, {"class": one_of(*HISTORY_RULES)})
+    ),
 })  # fmt: skip
 SUITE_SHAPE = closed({
     "name": text,
@@ -430,8 +463,9 @@ SUITE_SHAPE = closed({
 })  # fmt: skip
 RULES_SHAPE = closed({
     "media_type": text,
-    "terminal_event": text,
-    "empty_completion": one_of("refuse"),
+    "framing": one_of("sse", "ndjson", "eventstream"),
+    "terminal": text,
+    "results": listed(one_of(*RESULTS)),
     "reasons": mapping(one_of(*HISTORY_RULES)),
 })  # fmt: skip
 CONTRACT_SHAPE = closed({
@@ -446,8 +480,9 @@ CONTRACT_SHAPE = closed({
         "json_depth": integer(1, MAX_EVENT_DEPTH),
         "deadline_ms": POSITIVE,
     }),
+    "switch": closed({name: one_of(*allowed) for name, allowed in SWITCHES.items()}),
     "dialect": mapping(RULES_SHAPE),
-    "history": closed({ending: one_of(rule) for ending, rule in HISTORY_RULES.items()}),
+    "history": closed({ending: one_of(*rules) for ending, rules in HISTORY_RULES.items()}),
 })  # fmt: skip
 
 # ====================================================================================================
@@ -784,6 +819,7 @@ class Label(NamedTuple):
     preview: str
     committed: bool
     authority: str
+    ending: str | None  # the class, where it is stated
 
 
 class Limits(NamedTuple):
@@ -798,12 +834,30 @@ class Limits(NamedTuple):
     deadline_ms: int
 
 
+class Switch(NamedTuple):
+    """What a contract says where strict engineers differ: the keys and values of SWITCHES."""
+
+    finish_without_terminal: str
+    terminal_without_finish: str
+    repeated_finish: str
+    late_filter: str
+    last_event: str
+    invalid_utf8: str
+    content_type: str
+    empty_completion: str
+    usage: str
+    unknown_event: str
+    candidates: str
+    close_delimited: str
+
+
 class Rules(NamedTuple):
     """What a contract says about one dialect."""
 
     media_type: str
-    terminal_event: str
-    empty_completion: str
+    framing: str
+    terminal: str
+    results: list[str]
     reasons: dict[str, str]
 
 
@@ -811,6 +865,8 @@ class Contract(NamedTuple):
     """What counts as enough evidence."""
 
     limits: Limits
+    switch: Switch
+    history: dict[str, str]
     dialects: dict[str, Rules]
 
 
@@ -960,7 +1016,7 @@ def load_label(archive: Archive, folder: str, contract: str) -> Label | None:
         archive.found.add("E-LABEL", place, "is not a label for this trial (section 1)", problem)
         return None
     stated = document["contract"][contract]
-    return Label(stated["outcome"], stated["preview"], stated["committed"], document["authority"])
+    return Label(stated["outcome"], stated["preview"], stated["committed"], document["authority"], stated.get("class"))
 
 
 def contract_file(contract: str) -> str:
@@ -977,17 +1033,41 @@ def load_contract(archive: Archive, contract: str) -> Contract | None:
     if problem:
         archive.found.add("E-CONTRACT", place, "is not a contract that can be judged by", problem)
         return None
+    return contract_of(document)
+
+
+def contract_of(document: dict[str, Any]) -> Contract:
+    """A contract of a document that has the shape of one."""
     dialects = {name: Rules(**rules) for name, rules in document["dialect"].items()}
-    return Contract(Limits(**document["limits"]), dialects)
+    return Contract(Limits(**document["limits"]), Switch(**document["switch"]), document["history"], dialects)
 
 
 # ====================================================================================================
-# Bytes to events (section 4.3)
+# Bytes to events (section J3): UTF-8 and what all framings have in common
 # ====================================================================================================
+
+
+class Offence(Exception):  # noqa: N818 - of the provider, not of a program
+    """What its framing or its dialect does not allow."""
+
+    def __init__(self, outcome: str, why: str) -> None:
+        super().__init__(why)
+        self.outcome = outcome
+        self.why = why
+
+
+def require(holds: bool, why: str) -> None:
+    """PROTOCOL, unless the rule holds."""
+    if not holds:
+        raise Offence("PROTOCOL", why)
+
+
+# An offset that proves something stands after the byte that proves it.  What only the end of the body
+# proves has an offset beyond the body: judge() tells the two apart.
 
 
 class Stop(NamedTuple):
-    """An offence of the bytes: the offset after the byte that proves it."""
+    """An offence of the bytes: the offset that proves it."""
 
     at: int
     outcome: str
@@ -995,9 +1075,9 @@ class Stop(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The fields of one block of lines, where the block stood, and where it was dispatched."""
+    """One event of a framing, where it stood, and where it was dispatched."""
 
-    start: int  # where its first line begins
+    start: int  # where its first line, or its frame, begins
     dispatch: int  # after the byte that ends its blank line: a CR ends a line at once
     end: int  # after the whole blank line, with an LF that belongs to its CR
     type: str
@@ -1008,22 +1088,24 @@ class Event(NamedTuple):
 #   UTF8-2 = %xC2-DF UTF8-tail
 #   UTF8-3 = %xE0 %xA0-BF UTF8-tail / %xE1-EC 2( UTF8-tail ) / %xED %x80-9F UTF8-tail / %xEE-EF 2( ... )
 #   UTF8-4 = %xF0 %x90-BF 2( UTF8-tail ) / %xF1-F3 3( UTF8-tail ) / %xF4 %x80-8F 2( UTF8-tail )
-WELL_FORMED = re.compile(
-    rb"(?:[\x00-\x7f]++|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]"
+_WIDE = (
+    rb"[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]"
     rb"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]"
-    rb"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})*+"
+    rb"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
 )
-# What may yet become a character: every proper prefix of the above, the empty one included.
-UNFINISHED = re.compile(
-    rb"(?:[\xc2-\xdf]|\xe0[\xa0-\xbf]?|[\xe1-\xec\xee\xef][\x80-\xbf]?|\xed[\x80-\x9f]?"
-    rb"|\xf0(?:[\x90-\xbf][\x80-\xbf]?)?|[\xf1-\xf3][\x80-\xbf]{0,2}|\xf4(?:[\x80-\x8f][\x80-\xbf]?)?)?"
+# What may yet become a character: every proper prefix of the above.
+_UNFINISHED = (
+    rb"[\xc2-\xdf]|\xe0[\xa0-\xbf]?|[\xe1-\xec\xee\xef][\x80-\xbf]?|\xed[\x80-\x9f]?"
+    rb"|\xf0(?:[\x90-\xbf][\x80-\xbf]?)?|[\xf1-\xf3][\x80-\xbf]{0,2}|\xf4(?:[\x80-\x8f][\x80-\xbf]?)?"
 )
+WELL_FORMED = re.compile(rb"(?:[\x00-\x7f]++|" + _WIDE + rb")*+")
+UNFINISHED = re.compile(rb"(?:" + _UNFINISHED + rb")?")
+CUT_CHARACTER = re.compile(rb"(?:" + _UNFINISHED + rb")\Z")
+# One character as `replace` reads it: a whole one, or a maximal subpart, or one byte, each of the latter
+# U+FFFD <https://encoding.spec.whatwg.org/#utf-8-decoder>.  Only the byte after a subpart shows its end.
+CHARACTER = re.compile(rb"[\x00-\x7f]|" + _WIDE + rb"|(?P<subpart>" + _UNFINISHED + rb")|.", re.DOTALL)
 WIDE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
-
-# WHATWG HTML 9.2.5 <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>
-#   end-of-line = ( cr lf / cr / lf )
-# The last match has no end of line: it is what the end of the body cut off, mostly nothing.
-LINE = re.compile(rb"([^\r\n]*+)(\r\n?|\n|\Z)")
+LONGEST_CUT = 3  # bytes
 
 BOM = "\ufeff"
 
@@ -1033,30 +1115,74 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def excess(text: str, limit: int) -> tuple[int, int] | None:
-    """The character that makes `text` exceed `limit` units, as byte offsets [start, end); or None."""
-    if 2 * len(text) <= limit:
-        return None  # no character has more than two units: most lines need no second look
-    wide = text.encode("utf-16-le")
+def lossy(raw: bytes) -> str:
+    """The text of bytes; on well-formed bytes nothing is replaced."""
+    return raw.decode("utf-8", "replace")
+
+
+def excess(raw: bytes, limit: int) -> tuple[int, int] | None:
+    """The character that makes `raw` exceed `limit` units: where it begins, what proves it; or None."""
+    if len(raw) <= limit:
+        return None  # no unit takes less than a byte: most lines need no second look
+    wide = lossy(raw).encode("utf-16-le")
     if len(wide) <= 2 * limit:
         return None
     fitting = wide[: 2 * limit].decode("utf-16-le", "ignore")  # ignore: half a surrogate pair
-    start = len(fitting.encode())
-    return start, start + len(text[len(fitting)].encode())
+    before = fitting.encode()
+    if raw.startswith(before):
+        character = CHARACTER.match(raw, len(before))
+    else:  # something was replaced; once in a body at most
+        character = next(itertools.islice(CHARACTER.finditer(raw), len(fitting), None), None)
+    if character is None:
+        raise AssertionError("there are more characters than fit")
+    return character.start(), character.end() + (character["subpart"] is not None)
 
 
-def sound_prefix(body: bytes, input_utf16: int) -> tuple[bytes, Stop | None]:
-    """The whole characters before the first offence of encoding or input length, and that offence."""
-    well_formed = WELL_FORMED.match(body)
-    end = well_formed.end() if well_formed else 0
-    over = excess(body[:end].decode(), input_utf16)
-    if over:
-        return body[: over[0]], Stop(over[1], "LIMIT", f"more than input_utf16 = {input_utf16} units")
-    unfinished = UNFINISHED.match(body, end)
-    at = unfinished.end() if unfinished else end
-    if at == len(body):
-        return body[:end], None
-    return body[:end], Stop(at + 1, "INVALID_UTF8", f"byte {body[at]:02X} at {at} cannot stand there")
+class Sound(NamedTuple):
+    """What can be read of a body as text, and what ends it."""
+
+    body: bytes  # whole characters alone, but for those that are to be replaced
+    offence: Stop | None
+    ended: bool  # the end of the body is to dispatch what it cuts
+
+
+def sound_prefix(body: bytes, limits: Limits, switch: Switch, ended: bool) -> Sound:
+    """The body up to its first offence of encoding or input length, and that offence."""
+    if switch.invalid_utf8 == "replace":
+        cut = None if ended else CUT_CHARACTER.search(body, max(0, len(body) - LONGEST_CUT))
+        body = body[: cut.start()] if cut else body
+        offence, whole = None, body
+    else:
+        well_formed = WELL_FORMED.match(body)
+        end = well_formed.end() if well_formed else 0
+        unfinished = UNFINISHED.match(body, end)
+        at = unfinished.end() if unfinished else end
+        offence = None
+        if at < len(body):
+            offence = Stop(at + 1, "INVALID_UTF8", f"byte {body[at]:02X} at {at} cannot stand there")
+        # A cut character is no offence; nor is what it stands in a whole line that could be dispatched.
+        whole, ended = body[:end], ended and end == len(body)
+    if over := excess(whole, limits.input_utf16):
+        offence = Stop(over[1], "LIMIT", f"more than input_utf16 = {limits.input_utf16} units")
+        whole = whole[: over[0]]
+    return Sound(whole, offence, ended and offence is None)
+
+
+def line_offence(line: bytes, start: int, limits: Limits) -> Stop | None:
+    """The character that makes a line too long, before its end has come."""
+    if over := excess(line, limits.line_utf16):
+        return Stop(start + over[1], "LIMIT", f"a line exceeds line_utf16 = {limits.line_utf16} units")
+    return None
+
+
+# ====================================================================================================
+# Framing `sse`: WHATWG HTML 9.2 <https://html.spec.whatwg.org/multipage/server-sent-events.html>
+# ====================================================================================================
+
+# 9.2.5 #parsing-an-event-stream
+#   end-of-line = ( cr lf / cr / lf )
+# The last match has no end of line: it is what the end of the body cut off, mostly nothing.
+LINE = re.compile(rb"([^\r\n]*+)(\r\n?|\n|\Z)")
 
 
 class Pending:
@@ -1069,7 +1195,7 @@ class Pending:
         self.units = -1  # of the data joined by LF: one LF fewer than there are values
 
     def take(self, line: str) -> None:
-        """WHATWG HTML 9.2.6: a comment begins with a colon; a value loses one leading space."""
+        """9.2.6: a comment begins with a colon; a value loses one leading space."""
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
@@ -1078,168 +1204,945 @@ class Pending:
         elif field == "event":
             self.type = value
 
+    def dispatch(self, at: int, end: int) -> Event:
+        return Event(self.start, at, end, self.type or "message", "\n".join(self.data))
 
-def frame(body: bytes, limits: Limits) -> Iterator[Event | Stop]:
-    """The events of `body` in order, and last the offence that ends them, if it is one of the bytes."""
-    sound, offence = sound_prefix(body, limits.input_utf16)
+
+def sse(body: bytes, limits: Limits, switch: Switch, ended: bool) -> Iterator[Event | Stop]:
+    """The events of an event stream, and last the offence that ends them, if it is one of the bytes."""
+    sound = sound_prefix(body, limits, switch, ended)
     pending = Pending(0)
-    count = 0
-    for line in LINE.finditer(sound):
-        start, stop = line.span(1)
-        text = line[1].decode()
-        if start == 0 and text.startswith(BOM):
-            text = text.removeprefix(BOM)
+    for match in LINE.finditer(sound.body + b"\n\n" if sound.ended else sound.body):
+        line, stop = match[1], match.end(1) + 1
+        start = match.start()
+        if start == 0 and line.startswith(BOM.encode()):
             start = len(BOM.encode())
-        if over := excess(text, limits.line_utf16):
-            yield Stop(start + over[1], "LIMIT", f"a line exceeds line_utf16 = {limits.line_utf16} units")
+            line = line[start:]
+        if too_long := line_offence(line, start, limits):
+            yield too_long
             return
-        if not line[2]:
+        if not match[2]:
             break
-        if text:
-            pending.take(text)
+        if line:
+            pending.take(lossy(line))
             if pending.units > limits.event_utf16:
-                yield Stop(stop + 1, "LIMIT", f"an event exceeds event_utf16 = {limits.event_utf16} units")
+                yield Stop(stop, "LIMIT", f"an event exceeds event_utf16 = {limits.event_utf16} units")
                 return
             continue
         if pending.data:
-            count += 1
-            if count > limits.events:
-                yield Stop(stop + 1, "LIMIT", f"more than events = {limits.events}")
-                return
-            yield Event(pending.start, stop + 1, line.end(), pending.type, "\n".join(pending.data))
-        pending = Pending(line.end())
-    if offence:
-        yield offence
+            yield pending.dispatch(stop, min(match.end(), len(body)))
+        pending = Pending(match.end())
+    if sound.offence:
+        yield sound.offence
 
 
 # ====================================================================================================
-# Events to signals: one row a dialect (section 4.4)
+# Framing `ndjson`: one JSON text a line <https://github.com/ndjson/ndjson-spec>
 # ====================================================================================================
 
-
-class Offence(Exception):  # noqa: N818 - of the provider, not of a program
-    """An event that its dialect does not allow."""
-
-    def __init__(self, outcome: str, why: str) -> None:
-        super().__init__(why)
-        self.outcome = outcome
-        self.why = why
+#   3.1: each JSON text MUST be followed by the newline character '\n' (0x0A); it MAY be preceded by '\r'
+LF_LINE = re.compile(rb"([^\n]*+)(\n|\Z)")
 
 
-Signal = tuple[str, str]  # its kind, and the text or the raw reason it carries
-Dialect = Callable[[Event, Rules, int], "list[Signal]"]
+def ndjson(body: bytes, limits: Limits, switch: Switch, ended: bool) -> Iterator[Event | Stop]:
+    """Every line that is not empty is an event."""
+    sound = sound_prefix(body, limits, switch, ended)
+    for match in LF_LINE.finditer(sound.body + b"\n" if sound.ended else sound.body):
+        if too_long := line_offence(match[1], match.start(), limits):
+            yield too_long
+            return
+        line = match[1].removesuffix(b"\r")
+        if match[2] and line:
+            yield Event(match.start(), match.end(), min(match.end(), len(body)), "message", lossy(line))
+    if sound.offence:
+        yield sound.offence
 
 
-def require(holds: bool, why: str) -> None:
-    """PROTOCOL, unless the rule holds."""
-    if not holds:
-        raise Offence("PROTOCOL", why)
+# ====================================================================================================
+# Framing `eventstream` <https://smithy.io/2.0/aws/amazon-eventstream.html>
+# ====================================================================================================
+
+#   message = total length (4), headers length (4), CRC32 of these 8, headers, payload, CRC32 of all before
+#   header  = name length (1), name, value type (1), value
+PRELUDE_BYTES = 12
+FRAME_BYTES = 16  # of a frame without headers and payload
+MOST_HEADERS_BYTES = 128 << 10
+MOST_PAYLOAD_BYTES = 24 << 20
+STRING_VALUE = 7
+# value type -> bytes of the value: true, false, int8, int16, int32, int64, timestamp, UUID
+FIXED_VALUES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+COUNTED_VALUES = (6, STRING_VALUE)  # bytes and string, behind a length of 2 bytes
+# :message-type -> the header that names the event, or the error
+MESSAGE_TYPES = {"event": ":event-type", "exception": ":exception-type"}
 
 
-def openai_chat(event: Event, rules: Rules, json_depth: int) -> list[Signal]:
-    """Chat completion chunks <https://github.com/openai/openai-openapi>; the event's type is not used."""
-    if event.data == rules.terminal_event:
-        return [("done", "")]
+def number(raw: bytes, at: int, size: int) -> int:
+    """An unsigned integer, the most significant byte first."""
+    require(at + size <= len(raw), "a header leaves the headers")
+    return int.from_bytes(raw[at : at + size], "big")
+
+
+def read_headers(raw: bytes) -> dict[str, str | None]:
+    """The headers of a frame by name; None for a value that is no string."""
+    headers: dict[str, str | None] = {}
+    at = 0
+    while at < len(raw):
+        begin = at + 1
+        end = begin + raw[at]
+        kind = number(raw, end, 1)
+        name = raw[begin:end].decode()
+        require(bool(name) and name not in headers, f"a header has the name {brief(name)}, empty or there twice")
+        require(kind in FIXED_VALUES or kind in COUNTED_VALUES, f"a header has the unknown type {kind}")
+        begin = end + 1 + (0 if kind in FIXED_VALUES else 2)
+        at = begin + (FIXED_VALUES[kind] if kind in FIXED_VALUES else number(raw, end + 1, 2))
+        require(at <= len(raw), "the value of a header leaves the headers")
+        headers[name] = raw[begin:at].decode() if kind == STRING_VALUE else None
+    return headers
+
+
+def event_name(headers: dict[str, str | None]) -> str:
+    """The type of a frame's event."""
+    kind = headers.get(":message-type")
+    if kind == "error":
+        return "error/" + (headers.get(":error-code") or "")
+    name = headers.get(MESSAGE_TYPES.get(kind or "", ""))
+    require(name is not None, f"a frame has the :message-type {brief(kind)}, or no name for its event")
+    return f"{kind}/{name}"
+
+
+def read_frame(frame: bytes, headers_bytes: int, start: int, limits: Limits) -> Event:
+    """A whole frame whose prelude is good."""
+    require(zlib.crc32(frame[:-4]) == number(frame, len(frame) - 4, 4), "the message CRC is wrong")
+    headers_end = PRELUDE_BYTES + headers_bytes
     try:
-        chunk = strict_json(event.data, json_depth)
+        headers = read_headers(frame[PRELUDE_BYTES:headers_end])
+    except UnicodeDecodeError:
+        raise Offence("PROTOCOL", "a name or a string among the headers is no UTF-8") from None
+    try:
+        payload = frame[headers_end:-4].decode()
+    except UnicodeDecodeError as error:
+        raise Offence("INVALID_UTF8", f"the payload is no UTF-8: {error.reason}") from None
+    if units(payload) > limits.event_utf16:
+        raise Offence("LIMIT", f"an event exceeds event_utf16 = {limits.event_utf16} units")
+    end = start + len(frame)
+    return Event(start, end, end, event_name(headers), payload)
+
+
+def prelude_offence(size: int, headers_bytes: int, crc_holds: bool, at: int) -> Stop | None:
+    """What the first 12 bytes of a frame already show."""
+    if not crc_holds:
+        return Stop(at, "PROTOCOL", "the prelude CRC is wrong")
+    if headers_bytes > size - FRAME_BYTES:
+        return Stop(at, "PROTOCOL", f"a frame of {size} bytes cannot have {headers_bytes} bytes of headers")
+    if headers_bytes > MOST_HEADERS_BYTES or size - headers_bytes - FRAME_BYTES > MOST_PAYLOAD_BYTES:
+        return Stop(at, "LIMIT", f"a frame of {size} bytes with {headers_bytes} bytes of headers is too long")
+    return None
+
+
+def eventstream(body: bytes, limits: Limits, switch: Switch, ended: bool) -> Iterator[Event | Stop]:  # noqa: ARG001
+    """The events of the whole frames; nothing can end a frame but its last byte."""
+    sound = body[: limits.input_utf16]
+    start = 0
+    while len(sound) - start >= PRELUDE_BYTES:
+        size, headers_bytes, crc = (number(sound, start + at, 4) for at in (0, 4, 8))
+        crc_holds = zlib.crc32(sound[start : start + 8]) == crc
+        if broken := prelude_offence(size, headers_bytes, crc_holds, start + PRELUDE_BYTES):
+            yield broken
+            return
+        end = start + size
+        if end > len(sound):
+            break
+        try:
+            yield read_frame(sound[start:end], headers_bytes, start, limits)
+        except Offence as offence:
+            yield Stop(end, offence.outcome, offence.why)
+            return
+        start = end
+    if len(body) > len(sound):
+        yield Stop(len(sound) + 1, "LIMIT", f"more than input_utf16 = {limits.input_utf16} bytes")
+
+
+# What reads the events of a body, by the name a contract has for its framing.
+Framing = Callable[[bytes, Limits, Switch, bool], Iterator[Event | Stop]]
+EVENT_FRAMINGS: dict[str, Framing] = {"sse": sse, "ndjson": ndjson, "eventstream": eventstream}
+
+# ====================================================================================================
+# Events to signals (section J4): what the dialects have in common
+# ====================================================================================================
+
+
+class Signal(NamedTuple):
+    """What an event says to the turn."""
+
+    kind: str  # one of SIGNALS
+    value: str = ""  # a text, a fragment, the raw reason, or the kind of a block
+    candidate: int = 0
+    block: int | None = None
+    call: int | None = None  # of a `tool`
+    id: str | None = None
+    name: str | None = None
+    only: str = ""  # UNOPENED, or the kind that the block must have if it is open
+    free_text: bool = False  # the arguments are not asked for JSON
+
+
+CONTENT = ("text", "refusal", "reasoning", "tool")
+SIGNALS = ("start", "open", "close", *CONTENT, "finish", "usage", "meta", "unknown", "error", "done")
+
+FUNCTION_CALL = -1  # the call of the member `function_call`, which has no index
+NEW_CALL = -2  # a call of its own for every signal
+UNOPENED = "only where the block was never open"
+TOOL_BLOCKS = 1_000_000  # cohere counts its calls and its contents apart
+
+START, USAGE, META = Signal("start"), Signal("usage"), Signal("meta")
+UNKNOWN, ERROR, DONE = Signal("unknown"), Signal("error"), Signal("done")
+
+KINDS = {str: "a string", dict: "an object", list: "a list", int: "an integer that is not negative", bool: "a boolean"}
+
+
+def json_object(event: Event, json_depth: int) -> dict[str, Any]:
+    """The one JSON object that an event must hold."""
+    try:
+        value = strict_json(event.data, json_depth)
     except NotStrictError as error:
         raise Offence("INVALID_JSON", str(error)) from None
-    require(type(chunk) is dict, "the event is not a JSON object")
+    require(type(value) is dict, "the event is not a JSON object")
+    return value  # type: ignore[no-any-return]
+
+
+def optional(holder: dict[str, Any], name: str, kind: type) -> Any:
+    """A member of that type, or None: absent and null alike."""
+    value: Any = holder.get(name)
+    # type() and not isinstance(): True is no integer here.
+    good = value is None or (type(value) is kind and not (type(value) is int and value < 0))
+    require(good, f"{name} is not {KINDS[kind]}")
+    return value
+
+
+def needed(holder: dict[str, Any], name: str, kind: type) -> Any:
+    """A member of that type, which must be there."""
+    value = optional(holder, name, kind)
+    require(value is not None, f"{name} is not there")
+    return value
+
+
+def needed_path(holder: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The object at the end of a path of objects."""
+    for name in names:
+        holder = needed(holder, name, dict)
+    return holder
+
+
+def objects(holder: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A list of objects; an absent one is empty."""
+    values: list[dict[str, Any]] = optional(holder, name, list) or []
+    require(all(type(value) is dict for value in values), f"{name} does not hold objects alone")
+    return values
+
+
+def assistant(holder: dict[str, Any]) -> None:
+    """A role is that of the assistant, where there is one."""
+    require(holder.get("role") in (None, "assistant"), "the role is not assistant")
+
+
+def named(event: Event, value: dict[str, Any]) -> str:
+    """The type of an event that names it twice."""
+    kind: str = needed(value, "type", str)
+    require(event.type in ("message", kind), f"the event field is {event.type!r}, type is {kind!r}")
+    return kind
+
+
+def said(kind: str, value: str | None, candidate: int = 0, block: int | None = None) -> list[Signal]:
+    """A text, refusal or reasoning, unless it is empty."""
+    return [Signal(kind, value, candidate, block)] if value else []
+
+
+def arguments_text(arguments: dict[str, Any] | None) -> str:
+    """The text of arguments that came as an object."""
+    return canonical(arguments or {}).decode()
+
+
+# ====================================================================================================
+# The dialects, each a function (sections J4.1 to J4.8)
+# ====================================================================================================
+
+
+# --- openai-chat <https://github.com/openai/openai-openapi>, mistral <https://docs.mistral.ai/api/>
+
+
+class Spelling(NamedTuple):
+    """How two providers that share a format differ."""
+
+    content: Callable[[dict[str, Any]], tuple[str, str]]  # of a delta: its reasoning and its text
+    arguments: Callable[[dict[str, Any]], str | None]  # of a function
+    call_index: Callable[[dict[str, Any], str, type], int | None]  # of a call
+
+
+def openai_chat(event: Event, json_depth: int) -> list[Signal]:
+    """Chat completion chunks; the event's type is not used."""
+    return chat_chunk(event, json_depth, Spelling(openai_content, openai_arguments, needed))
+
+
+def mistral(event: Event, json_depth: int) -> list[Signal]:
+    """The same, but that content may be a list, arguments an object, and calls without an index."""
+    return chat_chunk(event, json_depth, Spelling(mistral_content, mistral_arguments, optional))
+
+
+def openai_content(delta: dict[str, Any]) -> tuple[str, str]:
+    """Content is text."""
+    return "", optional(delta, "content", str) or ""
+
+
+def mistral_content(delta: dict[str, Any]) -> tuple[str, str]:
+    """Content is text, or a list of text and thinking."""
+    if type(delta.get("content")) is not list:
+        return openai_content(delta)
+    thoughts, texts = [], []
+    for part in objects(delta, "content"):
+        kind = needed(part, "type", str)
+        if kind == "text":
+            texts.append(needed(part, "text", str))
+        elif kind == "thinking":
+            needed(part, "thinking", list)
+            thoughts += [optional(thought, "text", str) or "" for thought in objects(part, "thinking")]
+    return "".join(thoughts), "".join(texts)
+
+
+def openai_arguments(function: dict[str, Any]) -> str | None:
+    """A fragment of text."""
+    arguments: str | None = optional(function, "arguments", str)
+    return arguments
+
+
+def mistral_arguments(function: dict[str, Any]) -> str | None:
+    """A fragment of text, or all of them as an object."""
+    arguments = function.get("arguments")
+    return arguments_text(arguments) if type(arguments) is dict else openai_arguments(function)
+
+
+def chat_chunk(event: Event, json_depth: int, spelling: Spelling) -> list[Signal]:
+    """The signals of a chunk."""
+    if event.data == "[DONE]":
+        return [DONE]
+    chunk = json_object(event, json_depth)
     if chunk.get("error") is not None:
-        return [("error", "")]
-    choices = chunk.get("choices")
-    require(type(choices) is list and len(choices) <= 1, "choices is not a list of at most one")
-    return openai_choice(choices[0]) if choices else [("meta", "")]
+        return [ERROR]
+    if chunk.get("choices") is None:
+        return [UNKNOWN]
+    signals: list[Signal] = []
+    for choice in objects(chunk, "choices"):
+        signals += chat_choice(choice, spelling)
+    return signals + ([USAGE] if optional(chunk, "usage", dict) is not None else [])
 
 
-def openai_choice(choice: Any) -> list[Signal]:
-    """The signals of the one choice of a chunk, by rules 4 to 7 of section 4.4."""
-    require(type(choice) is dict, "the choice is not an object")
-    index, delta, reason = choice.get("index"), choice.get("delta"), choice.get("finish_reason")
-    require(type(index) is int and index == 0, "the index of the choice is not the integer 0")
-    require(type(delta) is dict, "the delta is not an object")
-    require(reason is None or type(reason) is str, "finish_reason is neither null nor a string")
-    require(delta.get("role") in (None, "assistant"), "the role is not assistant")
-    content = delta.get("content")
-    require(content is None or type(content) is str, "the content is neither null nor a string")
-    if delta.get("tool_calls") is not None or delta.get("function_call") is not None:
-        return [("tool", "")]
-    if delta.get("refusal") not in (None, ""):
-        return [("refusal", "")]
-    signals = [("text", content)] if content else []
+def chat_choice(choice: dict[str, Any], spelling: Spelling) -> list[Signal]:
+    """The signals of one choice, which is one candidate."""
+    index = needed(choice, "index", int)
+    delta = optional(choice, "delta", dict) or {}
+    reason = optional(choice, "finish_reason", str)
+    assistant(delta)
+    thought, text = spelling.content(delta)
+    signals = said("reasoning", optional(delta, "reasoning_content", str), index)
+    signals += said("reasoning", optional(delta, "reasoning", str), index)
+    signals += said("reasoning", thought, index) + said("text", text, index)
+    signals += said("refusal", optional(delta, "refusal", str), index)
+    signals += chat_tools(delta, index, spelling)
     if reason is not None:
-        signals.append(("finish", reason))
-    return signals or [("meta", "")]
+        signals.append(Signal("finish", reason, index))
+    return signals or [META._replace(candidate=index)]
 
 
-DIALECTS: dict[str, Dialect] = {"openai-chat": openai_chat}
+def chat_tools(delta: dict[str, Any], candidate: int, spelling: Spelling) -> list[Signal]:
+    """The calls of a delta; an empty list is none, but says that there are tools."""
+    signals: list[Signal] = []
+    for position, call in enumerate(objects(delta, "tool_calls")):
+        index = spelling.call_index(call, "index", int)
+        function = optional(call, "function", dict) or {}
+        fragment, name = spelling.arguments(function) or "", optional(function, "name", str)
+        number = position if index is None else index
+        signals.append(Signal("tool", fragment, candidate, None, number, optional(call, "id", str), name))
+    if delta.get("tool_calls") == []:
+        signals.append(Signal("tool", candidate=candidate))
+    function = optional(delta, "function_call", dict)
+    if function is not None:
+        fragment, name = spelling.arguments(function) or "", optional(function, "name", str)
+        signals.append(Signal("tool", fragment, candidate, call=FUNCTION_CALL, name=name))
+    return signals
 
-# ====================================================================================================
-# Signals to an outcome: the turn is a table (section 4.4)
-# ====================================================================================================
 
-BY_CLASS = "by the class of the reason"
-# (state, signal) -> state or outcome.  A missing entry is PROTOCOL.
-TURN = {
-    ("open", "text"): "open",
-    ("open", "meta"): "open",
-    ("open", "finish"): BY_CLASS,
-    ("open", "error"): "PROVIDER_ERROR",
-    ("finished", "meta"): "finished",
-    ("finished", "done"): "COMPLETE",
-    ("finished", "error"): "PROVIDER_ERROR",
+# --- openai-responses <https://github.com/openai/openai-openapi>
+
+RESPONSE_DELTAS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "refusal",
+    "response.reasoning_text.delta": "reasoning",
+    "response.reasoning_summary_text.delta": "reasoning",
+    "response.function_call_arguments.delta": "tool",
+    "response.custom_tool_call_input.delta": "tool",
 }
-STATES = ("open", "finished")
-# class of the raw reason -> state or outcome.  A reason the contract does not list has no class.
+# terminal event -> the status it must have
+RESPONSE_ENDS = {"response.completed": "completed", "response.incomplete": "incomplete"}
+# type of an item that is a call -> the member that has its arguments
+RESPONSE_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+
+
+def openai_responses(event: Event, json_depth: int) -> list[Signal]:
+    """Events of the Responses API: items are blocks."""
+    if event.data == "[DONE]":
+        return [META]
+    value = json_object(event, json_depth)
+    kind = named(event, value)
+    if kind in RESPONSE_DELTAS:
+        index, delta = needed(value, "output_index", int), needed(value, "delta", str)
+        tool = RESPONSE_DELTAS[kind] == "tool"
+        return (
+            [Signal("tool", delta, block=index, call=index)] if tool else said(RESPONSE_DELTAS[kind], delta, 0, index)
+        )
+    if kind in RESPONSE_ENDS:
+        return response_end(needed(value, "response", dict), RESPONSE_ENDS[kind])
+    if kind == "response.output_item.added":
+        return response_item(needed(value, "output_index", int), needed(value, "item", dict))
+    if kind == "response.output_item.done":
+        status = optional(needed(value, "item", dict), "status", str)
+        require(status in (None, "completed", "incomplete"), f"an item is done with the status {status!r}")
+        return [Signal("close", block=needed(value, "output_index", int))]
+    if kind == "response.created":
+        return [START]
+    if kind in ("error", "response.failed"):
+        return [ERROR]
+    return [META] if kind.startswith("response.") or kind == "keepalive" else [UNKNOWN]
+
+
+def response_item(index: int, item: dict[str, Any]) -> list[Signal]:
+    """An item opens a block, and a call where it is one."""
+    kind = needed(item, "type", str)
+    signals = [Signal("open", kind, block=index)]
+    if kind in RESPONSE_CALLS:
+        arguments = optional(item, RESPONSE_CALLS[kind], str) or ""
+        call = Signal("tool", arguments, 0, index, index, optional(item, "call_id", str), optional(item, "name", str))
+        signals.append(call._replace(free_text=kind == "custom_tool_call"))
+    return signals
+
+
+def response_end(response: dict[str, Any], status: str) -> list[Signal]:
+    """The terminal events; why a response is incomplete is their raw reason."""
+    found = needed(response, "status", str)
+    require(found == status, f"the status is {found!r}, the event says {status!r}")
+    usage = optional(response, "usage", dict)
+    details = (optional(response, "incomplete_details", dict) or {}) if status == "incomplete" else {}
+    reason = optional(details, "reason", str)
+    finish = Signal("finish", status if reason is None else reason)
+    return [*([] if usage is None else [USAGE]), finish, DONE]
+
+
+# --- anthropic <https://platform.claude.com/docs/en/build-with-claude/streaming>
+
+
+def anthropic(event: Event, json_depth: int) -> list[Signal]:
+    """Events of the Messages API."""
+    value = json_object(event, json_depth)
+    kind = named(event, value)
+    if kind == "content_block_delta":
+        return anthropic_delta(needed(value, "index", int), needed(value, "delta", dict))
+    if kind == "content_block_start":
+        return anthropic_block(needed(value, "index", int), needed(value, "content_block", dict))
+    if kind == "content_block_stop":
+        return [Signal("close", block=needed(value, "index", int))]
+    if kind == "message_start":
+        needed(value, "message", dict)
+        return [START]
+    if kind == "message_delta":
+        reason = optional(needed(value, "delta", dict), "stop_reason", str)
+        usage = [] if optional(value, "usage", dict) is None else [USAGE]
+        return usage if reason is None else [*usage, Signal("finish", reason)]
+    return {"ping": [META], "error": [ERROR], "message_stop": [DONE]}.get(kind, [UNKNOWN])
+
+
+def anthropic_block(index: int, block: dict[str, Any]) -> list[Signal]:
+    """A block opens, with a first text or as a call."""
+    kind = needed(block, "type", str)
+    signals = [Signal("open", kind, block=index)]
+    if kind == "text":
+        signals += said("text", optional(block, "text", str), 0, index)
+    elif kind == "tool_use":
+        signals.append(Signal("tool", "", 0, index, index, needed(block, "id", str), needed(block, "name", str)))
+    return signals
+
+
+def anthropic_delta(index: int, delta: dict[str, Any]) -> list[Signal]:
+    """Input of other blocks than tool_use is the server's own and has no effect."""
+    kind = needed(delta, "type", str)
+    if kind == "text_delta":
+        return said("text", needed(delta, "text", str), 0, index)
+    if kind == "thinking_delta":
+        return said("reasoning", needed(delta, "thinking", str), 0, index)
+    if kind == "input_json_delta":
+        fragment = needed(delta, "partial_json", str)
+        return [Signal("tool", fragment, block=index, call=index, only="tool_use")]
+    return [UNKNOWN]
+
+
+# --- gemini <https://ai.google.dev/api/generate-content>
+
+
+def gemini(event: Event, json_depth: int) -> list[Signal]:
+    """Events of streamGenerateContent, each a whole response; the event's type is not used."""
+    value = json_object(event, json_depth)
+    if value.get("error") is not None:
+        return [ERROR]
+    feedback = optional(value, "promptFeedback", dict)
+    blocked = optional(feedback or {}, "blockReason", str)
+    if blocked is not None:
+        return [Signal("finish", "prompt:" + blocked)]
+    signals: list[Signal] = []
+    for candidate in objects(value, "candidates"):
+        signals += gemini_candidate(candidate)
+    if optional(value, "usageMetadata", dict) is not None:
+        signals.append(USAGE)
+    if not signals and feedback is None and value.get("candidates") is None:
+        return [UNKNOWN]
+    return signals
+
+
+def gemini_candidate(candidate: dict[str, Any]) -> list[Signal]:
+    """The parts of a candidate, then its finish."""
+    index = optional(candidate, "index", int) or 0
+    signals: list[Signal] = []
+    for part in objects(optional(candidate, "content", dict) or {}, "parts"):
+        text, call = optional(part, "text", str), optional(part, "functionCall", dict)
+        signals += said("reasoning" if part.get("thought") is True else "text", text, index)
+        if call is not None:
+            name, identity = needed(call, "name", str), optional(call, "id", str)
+            fragment = arguments_text(optional(call, "args", dict))
+            signals.append(Signal("tool", fragment, index, call=NEW_CALL, id=identity, name=name))
+    if reason := optional(candidate, "finishReason", str):
+        signals.append(Signal("finish", reason, index))
+    return signals or [META._replace(candidate=index)]
+
+
+# --- bedrock <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>
+
+
+def bedrock(event: Event, json_depth: int) -> list[Signal]:
+    """Events of ConverseStream, named by their frames; what an error holds is not looked at."""
+    if event.type.startswith(("exception/", "error/")):
+        return [ERROR]
+    value = json_object(event, json_depth)
+    kind = event.type.removeprefix("event/")
+    if kind == "contentBlockDelta":
+        return bedrock_delta(needed(value, "contentBlockIndex", int), needed(value, "delta", dict))
+    if kind == "contentBlockStart":
+        index = needed(value, "contentBlockIndex", int)
+        tool = optional(optional(value, "start", dict) or {}, "toolUse", dict)
+        if tool is None:
+            return [Signal("open", "other", block=index)]
+        call = Signal("tool", "", 0, index, index, needed(tool, "toolUseId", str), needed(tool, "name", str))
+        return [Signal("open", "tool_use", block=index), call]
+    if kind == "contentBlockStop":
+        return [Signal("close", block=needed(value, "contentBlockIndex", int))]
+    if kind == "messageStop":
+        return [Signal("finish", needed(value, "stopReason", str)), DONE]
+    if kind == "metadata":
+        return [] if optional(value, "usage", dict) is None else [USAGE]
+    return [START] if kind == "messageStart" else [UNKNOWN]
+
+
+def bedrock_delta(index: int, delta: dict[str, Any]) -> list[Signal]:
+    """Text blocks have no start: their first delta opens them."""
+    text, tool = optional(delta, "text", str), optional(delta, "toolUse", dict)
+    thought = optional(optional(delta, "reasoningContent", dict) or {}, "text", str)
+    signals = [] if tool is not None else [Signal("open", "text", block=index, only=UNOPENED)]
+    signals += said("text", text, 0, index)
+    if tool is not None:
+        signals.append(Signal("tool", optional(tool, "input", str) or "", block=index, call=index))
+    return signals + said("reasoning", thought, 0, index)
+
+
+# --- cohere <https://docs.cohere.com/v2/docs/streaming>
+
+
+def cohere(event: Event, json_depth: int) -> list[Signal]:
+    """Events of the chat API, version 2."""
+    if event.data == "[DONE]":
+        return [META]
+    value = json_object(event, json_depth)
+    kind = named(event, value)
+    if kind in ("content-start", "content-delta"):
+        return cohere_content(value, opens=kind == "content-start")
+    if kind in ("tool-call-start", "tool-call-delta"):
+        return cohere_call(value, opens=kind == "tool-call-start")
+    if kind in ("content-end", "tool-call-end"):
+        first = TOOL_BLOCKS if kind == "tool-call-end" else 0
+        return [Signal("close", block=first + needed(value, "index", int))]
+    if kind == "tool-plan-delta":
+        return said("reasoning", optional(needed_path(value, "delta", "message"), "tool_plan", str))
+    if kind == "message-end":
+        delta = needed(value, "delta", dict)
+        usage = [] if optional(delta, "usage", dict) is None else [USAGE]
+        return [*usage, Signal("finish", needed(delta, "finish_reason", str)), DONE]
+    known = {"message-start": [START], "citation-start": [META], "citation-end": [META]}
+    return known.get(kind, [UNKNOWN])
+
+
+def cohere_content(value: dict[str, Any], opens: bool) -> list[Signal]:
+    """A piece of content, the first with the kind of its block."""
+    index, content = needed(value, "index", int), needed_path(value, "delta", "message", "content")
+    signals = [Signal("open", optional(content, "type", str) or "", block=index)] if opens else []
+    signals += said("text", optional(content, "text", str), 0, index)
+    return signals + said("reasoning", optional(content, "thinking", str), 0, index)
+
+
+def cohere_call(value: dict[str, Any], opens: bool) -> list[Signal]:
+    """A piece of a call, the first with its id and name."""
+    index, call = needed(value, "index", int), needed_path(value, "delta", "message", "tool_calls")
+    function, block = needed(call, "function", dict), TOOL_BLOCKS + index
+    if not opens:
+        return [Signal("tool", needed(function, "arguments", str), block=block, call=index)]
+    fragment = optional(function, "arguments", str) or ""
+    tool = Signal("tool", fragment, 0, block, index, needed(call, "id", str), needed(function, "name", str))
+    return [Signal("open", "tool", block=block), tool]
+
+
+# --- ollama <https://github.com/ollama/ollama/blob/main/docs/api.md>
+
+
+def ollama(event: Event, json_depth: int) -> list[Signal]:
+    """Lines of the native chat API."""
+    value = json_object(event, json_depth)
+    if value.get("error") is not None:
+        return [ERROR]
+    message = optional(value, "message", dict)
+    if message is None and value.get("done") is None:
+        return [UNKNOWN]
+    signals = ollama_message(message or {})
+    if needed(value, "done", bool):
+        if optional(value, "eval_count", int) is not None:
+            signals.append(USAGE)
+        signals += [Signal("finish", optional(value, "done_reason", str) or ""), DONE]
+    return signals
+
+
+def ollama_message(message: dict[str, Any]) -> list[Signal]:
+    """A piece of the answer; calls come whole."""
+    assistant(message)
+    text = optional(message, "content", str)
+    signals = said("reasoning", optional(message, "thinking", str)) + said("text", text)
+    for call in objects(message, "tool_calls"):
+        function = needed(call, "function", dict)
+        fragment = arguments_text(optional(function, "arguments", dict))
+        signals.append(Signal("tool", fragment, call=NEW_CALL, name=needed(function, "name", str)))
+    return signals
+
+
+class Dialect(NamedTuple):
+    """What this file must know of a dialect; the rest is in the contract."""
+
+    read: Callable[[Event, int], list[Signal]]  # without memory; the int is the depth of its JSON
+    texts: tuple[str, ...]  # where a careless client finds text: paths, see pieces()
+    starts: bool = False  # begins in the state new
+    empty_arguments: bool = False  # a call without any fragment has the arguments {}
+
+
+DIALECTS: dict[str, Dialect] = {
+    "openai-chat": Dialect(openai_chat, ("choices 0 delta content",)),
+    "mistral": Dialect(mistral, ("choices 0 delta content", "choices 0 delta content * text")),
+    "openai-responses": Dialect(openai_responses, ("type=response.output_text.delta delta",), starts=True),
+    "anthropic": Dialect(anthropic, ("content_block text", "delta text"), starts=True, empty_arguments=True),
+    "gemini": Dialect(gemini, ("candidates 0 content parts * -thought text",)),
+    "bedrock": Dialect(bedrock, ("delta text",), starts=True, empty_arguments=True),
+    "cohere": Dialect(cohere, ("delta message content text",), starts=True),
+    "ollama": Dialect(ollama, ("message content",)),
+}
+
+# ====================================================================================================
+# Signals to an outcome: the turn is a table (section J5)
+# ====================================================================================================
+
+_PASSIVE = ("usage", "meta", "unknown", "error")
+# state -> the signals that it knows.  A missing entry is PROTOCOL.
+TURN = {
+    "new": ("start", *_PASSIVE),
+    "open": ("open", "close", *CONTENT, *_PASSIVE, "finish", "done"),
+    "finished": (*_PASSIVE, "finish", "done"),
+}
+# class of the raw reason -> the outcome that it settles at once
 CLASSES = {
-    "answer": "finished",
+    "answer": "",
+    "tools": "",
     "truncated": "INCOMPLETE_FINISH",
     "filtered": "INCOMPLETE_FINISH",
+    "paused": "INCOMPLETE_FINISH",
     "error": "PROVIDER_ERROR",
-    None: "UNSUPPORTED_OUTCOME",
+    None: "UNSUPPORTED_OUTCOME",  # a reason that the contract does not list has no class
 }
+
+
+class Call:
+    """One proposal to call a tool, as far as it has come."""
+
+    def __init__(self, candidate: int, free_text: bool) -> None:
+        self.candidate = candidate
+        self.free_text = free_text
+        self.id: str | None = None
+        self.name: str | None = None
+        self.fragments: list[str] = []
+
+    def identify(self, id_: str | None, name: str | None) -> bool:
+        """Whether id and name are not other ones than before."""
+        same = (id_ is None or self.id in (None, id_)) and (name is None or self.name in (None, name))
+        self.id = id_ if self.id is None else self.id
+        self.name = name if self.name is None else self.name
+        return same
 
 
 class Turn:
-    """Where a turn stands: one of STATES, or the outcome it was settled with."""
+    """Where a turn stands: one of the states of TURN, or the outcome it was settled with."""
 
-    def __init__(self, rules: Rules, output_utf16: int, cancel_after: int | None) -> None:
-        self.rules = rules
-        self.output_utf16 = output_utf16
+    def __init__(self, dialect: str, contract: Contract, cancel_after: int | None) -> None:
+        self.dialect = DIALECTS[dialect]
+        self.rules = contract.dialects[dialect]
+        self.switch = contract.switch
+        self.limits = contract.limits
         self.cancel_after = cancel_after
-        self.state = "open"
+        self.state = "new" if self.dialect.starts else "open"
         self.why = ""
-        self.texts: list[str] = []
-        self.units = 0
-        self.reason: str | None = None
+        self.blocks: dict[int | None, str] = {}  # those that are open, with their kinds
+        self.opened: set[int | None] = set()  # those that ever were
+        self.unfinished: set[int] = set()  # candidates
+        self.finished: dict[int, tuple[str, str]] = {}  # candidate -> raw reason, class
+        self.calls: dict[tuple[int, int], Call] = {}  # in the order they were opened
+        self.callers: set[int] = set()  # candidates with a call
+        self.refusals: set[int] = set()  # candidates with a refusal
+        self.texts: list[str] = []  # of candidate 0
+        self.preview_units = 0
+        self.output_units = 0
+        self.usage = False
+        self.unknown_events = 0
+        self.reason: str | None = None  # of candidate 0, the last seen
+        self.ending: str | None = None  # the class of the turn
 
-    def take(self, signal: Signal) -> None:
-        kind, value = signal
-        entered = TURN.get((self.state, kind), "PROTOCOL")
-        self.why = f"the signal {kind} in the state {self.state}"
-        if kind == "finish":
-            self.reason = value
-            self.why = f"finish_reason {value!r} in the state {self.state}"
-        if entered == BY_CLASS:
-            entered = CLASSES[self.rules.reasons.get(value)]
-        self.state = entered
-        if kind == "text" and entered == "open":
-            self.add(value)
-        if entered == "COMPLETE" and self.units == 0 and self.rules.empty_completion == "refuse":
-            self.settle("UNSUPPORTED_OUTCOME", "a completion without text")
-
-    def add(self, text: str) -> None:
-        grown = self.units + units(text)
-        if grown > self.output_utf16:
-            self.settle("LIMIT", f"the text exceeds output_utf16 = {self.output_utf16} units")
-            return
-        self.units = grown
-        self.texts.append(text)
-        if self.cancel_after is not None and grown >= self.cancel_after:
-            self.settle("CANCELLED", f"the preview holds {grown} units, cancelled from {self.cancel_after}")
+    @property
+    def settled(self) -> bool:
+        return self.state not in TURN
 
     def settle(self, outcome: str, why: str) -> None:
         self.state, self.why = outcome, why
+
+    def take(self, signals: list[Signal]) -> list[str]:
+        """The signals of one event, until one of them settles the turn."""
+        signals = [signal for signal in signals if self.applies(signal)] or [META]
+        if problem := next(filter(None, map(self.not_allowed, signals)), ""):
+            self.settle("PROTOCOL", problem)
+        for signal in signals:
+            if not self.settled:
+                self.take_signal(signal)
+        return [signal.kind for signal in signals]
+
+    def applies(self, signal: Signal) -> bool:
+        """Whether a signal is one here: some hang on the block they speak of."""
+        if signal.only == UNOPENED:
+            return signal.block not in self.opened
+        return not signal.only or self.blocks.get(signal.block, signal.only) == signal.only
+
+    def not_allowed(self, signal: Signal) -> str:
+        """What the contract does not allow in any state."""
+        if signal.kind == "unknown" and self.switch.unknown_event == "protocol":
+            return "an event that the dialect does not know"
+        if signal.candidate != 0 and self.switch.candidates == "one":
+            return f"candidate {signal.candidate}, and there is to be one"
+        if signal.kind in ("tool", "refusal") and "tools" not in self.rules.results:
+            return f"a signal {signal.kind}, and the results are {self.rules.results}"
+        return ""
+
+    def take_signal(self, signal: Signal) -> None:
+        before = self.state
+        if signal.kind == "finish" and signal.candidate == 0:
+            self.reason = signal.value
+        if signal.kind not in TURN[before]:
+            shown = f"finish_reason {signal.value!r}" if signal.kind == "finish" else f"the signal {signal.kind}"
+            self.settle("PROTOCOL", f"{shown} in the state {before}")
+            return
+        if effect := EFFECTS.get(signal.kind):
+            effect(self, signal)
+        if self.settled:
+            return
+        if signal.kind == "start":
+            self.state = "open"
+        elif self.unfinished or self.finished:
+            self.state = "open" if self.unfinished else "finished"
+
+    # ---- blocks
+
+    def open(self, signal: Signal) -> None:
+        if signal.block in self.opened:
+            self.settle("PROTOCOL", f"block {signal.block} is opened again")
+        self.opened.add(signal.block)
+        self.blocks[signal.block] = signal.value
+
+    def close(self, signal: Signal) -> None:
+        if self.blocks.pop(signal.block, None) is None:
+            self.settle("PROTOCOL", f"block {signal.block} is closed and was not open")
+
+    # ---- content
+
+    def content(self, signal: Signal) -> None:
+        if signal.candidate in self.finished:
+            self.settle("PROTOCOL", f"a signal {signal.kind} of candidate {signal.candidate}, which has finished")
+            return
+        if signal.block is not None and signal.block not in self.blocks:
+            self.settle("PROTOCOL", f"a signal {signal.kind} in block {signal.block}, which is not open")
+            return
+        self.unfinished.add(signal.candidate)
+        call = self.call(signal) if signal.kind == "tool" else None
+        if call and not call.identify(signal.id, signal.name):
+            self.settle("PROTOCOL", f"a call has the id {call.id!r} and the name {call.name!r}, then others")
+            return
+        grown = self.output_units + units(signal.value)
+        if grown > self.limits.output_utf16:
+            self.settle("LIMIT", f"the output exceeds output_utf16 = {self.limits.output_utf16} units")
+            return
+        self.output_units = grown
+        if call:
+            call.fragments.append(signal.value)
+        elif signal.kind == "refusal":
+            self.refusals.add(signal.candidate)
+        elif signal.kind == "text" and signal.candidate == 0:
+            self.preview(signal.value)
+
+    def preview(self, text: str) -> None:
+        self.texts.append(text)
+        self.preview_units += units(text)
+        if self.cancel_after is not None and self.preview_units >= self.cancel_after:
+            shown = f"the preview holds {self.preview_units} units, cancelled from {self.cancel_after}"
+            self.settle("CANCELLED", shown)
+
+    def call(self, signal: Signal) -> Call | None:
+        """The call that a signal belongs to, opened by its first; None for an empty list of calls."""
+        if signal.call is None:
+            return None
+        # Calls without a number of their own count downwards from NEW_CALL.
+        number = NEW_CALL - len(self.calls) if signal.call == NEW_CALL else signal.call
+        self.callers.add(signal.candidate)
+        return self.calls.setdefault((signal.candidate, number), Call(signal.candidate, signal.free_text))
+
+    def arguments(self, call: Call) -> str:
+        return "".join(call.fragments) or ("{}" if self.dialect.empty_arguments else "")
+
+    # ---- what settles
+
+    def error(self, _signal: Signal) -> None:
+        self.settle("PROVIDER_ERROR", "the provider reports an error")
+
+    def count_usage(self, _signal: Signal) -> None:
+        self.usage = True
+
+    def count_unknown(self, _signal: Signal) -> None:
+        self.unknown_events += 1
+
+    def finish(self, signal: Signal) -> None:
+        reason, candidate = signal.value, signal.candidate
+        ending = self.rules.reasons.get(reason)
+        shown = f"finish_reason {reason!r}"
+        if candidate in self.finished:
+            self.finish_again(reason, ending, self.finished[candidate][0])
+            return
+        if self.blocks:
+            self.settle("PROTOCOL", f"{shown} while block {next(iter(self.blocks))} is open")
+            return
+        if ending == "answer" and candidate in self.refusals:
+            ending, shown = "filtered", shown + " after a refusal"
+        if outcome := CLASSES[ending]:
+            self.ending = ending
+            self.settle(outcome, shown)
+            return
+        if ending == "tools" and candidate not in self.callers:
+            self.settle("PROTOCOL", f"{shown} without any call")
+            return
+        ending = "tools" if candidate in self.callers else "answer"
+        self.ending = ending
+        if ending not in self.rules.results:
+            self.settle("UNSUPPORTED_OUTCOME", f"{shown} is {ending}, the results are {self.rules.results}")
+            return
+        self.unfinished.discard(candidate)
+        self.finished[candidate] = reason, ending
+
+    def finish_again(self, reason: str, ending: str | None, before: str) -> None:
+        if self.switch.late_filter == "filtered" and ending == "filtered":
+            self.ending = ending
+            self.settle("INCOMPLETE_FINISH", f"finish_reason {reason!r} after {before!r}")
+        elif self.switch.repeated_finish != "same" or reason != before:
+            self.settle("PROTOCOL", f"finish_reason {reason!r} after {before!r}")
+
+    def done(self, _signal: Signal) -> None:
+        if self.state == "finished":
+            self.complete(self.finished[0][1] if 0 in self.finished else None, "the terminal event")
+            return
+        shown = f"the signal done in the state {self.state}"
+        if self.blocks or self.finished or self.switch.terminal_without_finish == "protocol":
+            self.settle("PROTOCOL", shown)
+            return
+        ending = "tools" if self.callers else "filtered" if self.refusals else "answer"
+        if ending == "filtered":
+            self.ending = ending
+            self.settle("INCOMPLETE_FINISH", f"{shown}, after a refusal")
+        else:
+            self.complete(ending, shown)
+
+    def meet_end(self, end: str, framing: str) -> None:
+        """A read has met the end of the body."""
+        if self.rules.terminal == "closed-framing":
+            enough = framing != "close" or self.switch.close_delimited == "complete"
+        else:
+            enough = self.switch.finish_without_terminal == "complete"
+        if enough and end == "eof" and self.state == "finished":
+            self.complete(self.finished[0][1] if 0 in self.finished else None, "the end after a finish")
+        else:
+            self.settle("INCOMPLETE_STREAM", f"the end came first ({end})")
+
+    def complete(self, ending: str | None, why: str) -> None:
+        self.ending = ending
+        if self.switch.usage == "required" and not self.usage:
+            self.settle("INCOMPLETE_STREAM", "a completion without usage")
+            return
+        for call in self.calls.values():
+            if problem := self.call_problem(call):
+                self.settle("INVALID_JSON", problem)
+                return
+        if not self.texts and not self.calls and self.switch.empty_completion == "refuse":
+            self.settle("UNSUPPORTED_OUTCOME", "a completion without text or call")
+            return
+        self.settle("COMPLETE", why)
+
+    def call_problem(self, call: Call) -> str:
+        """What is wrong with a call at the completion; "" where nothing is."""
+        if not call.name:
+            return f"the call {call.id!r} has no name"
+        if call.free_text:
+            return ""
+        try:
+            value = strict_json(self.arguments(call), self.limits.json_depth)
+        except NotStrictError as error:
+            return f"the arguments of {brief(call.name)} are no strict JSON: {error}"
+        return "" if type(value) is dict else f"the arguments of {brief(call.name)} are no JSON object"
+
+    def proposals(self) -> list[dict[str, Any]]:
+        """The calls of candidate 0, as a history has them."""
+        return [
+            {"id": call.id, "name": call.name, "arguments": self.arguments(call)}
+            for call in self.calls.values()
+            if call.candidate == 0
+        ]
+
+
+EFFECTS: dict[str, Callable[[Turn, Signal], None]] = {
+    "open": Turn.open,
+    "close": Turn.close,
+    **dict.fromkeys(CONTENT, Turn.content),
+    "finish": Turn.finish,
+    "usage": Turn.count_usage,
+    "unknown": Turn.count_unknown,
+    "error": Turn.error,
+    "done": Turn.done,
+}
 
 
 class Step(NamedTuple):
@@ -1256,47 +2159,62 @@ class Step(NamedTuple):
 class Reading(NamedTuple):
     """What the bytes say, whoever reads them in whatever pieces."""
 
-    settled_at: int | None  # the offset after the byte that proves the outcome; None at the end
+    settled_at: int | None  # the offset that proves the outcome; None at the end
     outcome: str
     why: str
-    texts: list[str]
-    reason: str | None
+    turn: Turn
     steps: list[Step]
 
 
-def judge(body: bytes, dialect: str, contract: Contract, cancel_after: int | None) -> Reading:
-    """Judge a body up to its end; the outcome is "" where the end alone decides."""
-    rules, limits = contract.dialects[dialect], contract.limits
-    turn = Turn(rules, limits.output_utf16, cancel_after)
+def judge(
+    body: bytes,
+    dialect: str,
+    contract: Contract,
+    cancel_after: int | None = None,
+    end: str = "eof",
+    framing: str = "chunked",
+) -> Reading:
+    """Judge a body that ends in that way: one of TRANSPORT_ENDS, or one of TIMEOUTS."""
+    limits, switch = contract.limits, contract.switch
+    turn = Turn(dialect, contract, cancel_after)
     steps: list[Step] = []
-    for item in frame(body, limits):
+
+    def reading(at: int | None) -> Reading:
+        return Reading(at, turn.state, turn.why, turn, steps)
+
+    # Only a clean end is trusted to end a line.
+    ended = end == "eof" and switch.last_event == "dispatch"
+    for item in EVENT_FRAMINGS[turn.rules.framing](body, limits, switch, ended):
+        if not isinstance(item, Stop) and len(steps) == limits.events:
+            item = Stop(item.dispatch, "LIMIT", f"more than events = {limits.events}")
         if isinstance(item, Stop):
-            return Reading(item.at, item.outcome, item.why, turn.texts, turn.reason, steps)
+            turn.settle(item.outcome, item.why)
+            return reading(item.at if item.at <= len(body) else None)
         before = turn.state
-        signals = take_event(turn, item, DIALECTS[dialect], limits.json_depth)
-        settled = turn.state not in STATES
-        note = turn.why if settled else ""
+        signals = take_event(turn, item, limits.json_depth)
+        note = turn.why if turn.settled else ""
         steps.append(Step(item, signals, before, turn.state, len(turn.texts), note))
-        if settled:
-            return Reading(item.dispatch, turn.state, turn.why, turn.texts, turn.reason, steps)
-    return Reading(None, "", "", turn.texts, turn.reason, steps)
+        if turn.settled:
+            return reading(item.dispatch if item.dispatch <= len(body) else None)
+    if end in TIMEOUTS:
+        turn.settle(end, "the end came first (timeout)")
+    else:
+        turn.meet_end(end, framing)
+    return reading(None)
 
 
-def take_event(turn: Turn, event: Event, dialect: Dialect, json_depth: int) -> list[str]:
-    """An event is judged whole before it takes effect; then its signals, until one settles the turn."""
+def take_event(turn: Turn, event: Event, json_depth: int) -> list[str]:
+    """An event is judged whole before any of its signals takes effect."""
     try:
-        signals = dialect(event, turn.rules, json_depth)
+        signals = turn.dialect.read(event, json_depth)
     except Offence as offence:
         turn.settle(offence.outcome, offence.why)
         return []
-    for signal in signals:
-        if turn.state in STATES:
-            turn.take(signal)
-    return [kind for kind, _ in signals]
+    return turn.take(signals)
 
 
 # ====================================================================================================
-# Time and reads (sections 4.1, 4.2, 4.5)
+# Time and reads (sections 4.2, 4.5, J2)
 # ====================================================================================================
 
 NEVER = float("inf")
@@ -1380,50 +2298,52 @@ class Derived(NamedTuple):
     consumed_bytes: int
     transport_end: str
     finish_reason: str | None
+    ending: str | None  # the class of the turn
+    unknown_events: int
+    proposals: list[dict[str, Any]]  # the calls of the answer, where it has any
     settled_at: int | None
     available: int
     steps: list[Step]
     texts: list[str]
 
 
-def refusal(case: Case, rules: Rules) -> tuple[str, str] | None:
+def refusal(case: Case, rules: Rules, switch: Switch) -> tuple[str, str] | None:
     """Outcome and reason of a refusal before the first read."""
     if case.status != 200:
         return f"HTTP_{case.status}", f"the status is {case.status}"
     essence = case.content_type.split(";")[0].strip(" \t").lower()
-    if essence != rules.media_type:
+    if essence != rules.media_type and switch.content_type == "refuse":
         return "CONTENT_TYPE", f"the content type is {case.content_type!r}, not {rules.media_type!r}"
     return None
 
 
 def derive(case: Case, contract: Contract) -> Derived:
-    """The whole of section 4 for one case under one contract."""
-    if refused := refusal(case, contract.dialects[case.dialect]):
+    """The whole of docs/judging.md for one case under one contract."""
+    if refused := refusal(case, contract.dialects[case.dialect], contract.switch):
         outcome, why = refused
-        return Derived(outcome, why, "", False, 0, 0, "left", None, 0, len(case.body), [], [])
+        return Derived(outcome, why, "", False, 0, 0, "left", None, None, 0, [], 0, len(case.body), [], [])
     available, end = supply(case, contract.limits.deadline_ms)
-    reading = judge(case.body[:available], case.dialect, contract, case.cancel_after)
-    outcome, why, transport_end, extra = reading.outcome, reading.why, "left", 0
-    if reading.settled_at is None:
-        outcome = end if end in TIMEOUTS else "INCOMPLETE_STREAM"
-        transport_end = "timeout" if end in TIMEOUTS else end
-        why = f"the end came first ({transport_end})"
-        extra = 1  # the read that met the end
+    reading = judge(case.body[:available], case.dialect, contract, case.cancel_after, end, case.framing)
+    turn, at_end = reading.turn, reading.settled_at is None
     until = available if reading.settled_at is None else reading.settled_at
     reads, consumed = count_reads(until, available, case.chunk_ends, case.read_cap)
+    ended = "timeout" if end in TIMEOUTS else end
     return Derived(
-        outcome,
-        why,
-        "".join(reading.texts),
-        outcome == "COMPLETE",
-        reads + extra,
-        consumed,
-        transport_end,
-        reading.reason,
-        reading.settled_at,
-        available,
-        reading.steps,
-        reading.texts,
+        outcome=reading.outcome,
+        why=reading.why,
+        preview="".join(turn.texts),
+        committed=reading.outcome == "COMPLETE" and contract.history.get(turn.ending or "") == "append",
+        reads=reads + at_end,  # the read that met the end
+        consumed_bytes=consumed,
+        transport_end=ended if at_end else "left",
+        finish_reason=turn.reason,
+        ending=turn.ending,
+        unknown_events=turn.unknown_events,
+        proposals=turn.proposals() if turn.ending == "tools" else [],
+        settled_at=reading.settled_at,
+        available=available,
+        steps=reading.steps,
+        texts=turn.texts,
     )
 
 
@@ -1587,9 +2507,10 @@ class Trial(NamedTuple):
     case: Case
     contract: Contract
     label: Label
+    labels: list[Label]  # under all contracts of the suite
     derived: Derived
     aware: bool  # the subject was told the contract
-    history: list[dict[str, str]] | None  # as claimed
+    history: list[dict[str, Any]] | None  # as claimed
     preview: str | None  # as claimed
 
 
@@ -1702,14 +2623,14 @@ def check_requests(trial: Trial, blobs: Blobs) -> None:
             blobs.archive.found.add("E-REQUEST", place, f"a request of {trial.id} was not like this", problem)
 
 
-def claimed_history(record: dict[str, Any], place: str, blobs: Blobs) -> list[dict[str, str]] | None:
+def claimed_history(record: dict[str, Any], place: str, blobs: Blobs) -> list[dict[str, Any]] | None:
     """The history that the subject claims to have afterwards."""
     reference = record["claim"] and record["claim"]["history"]
     raw = blobs.get(reference, place)
     if raw is None:
         return None
-    history: list[dict[str, str]] | None = record_json(
-        raw, b"", f"data/blobs/{reference['sha256']}", MESSAGES, blobs.archive.found
+    history: list[dict[str, Any]] | None = record_json(
+        raw, b"", f"data/blobs/{reference['sha256']}", HISTORY, blobs.archive.found
     )
     return history
 
@@ -1726,26 +2647,75 @@ def claimed_preview(record: dict[str, Any], place: str, blobs: Blobs) -> str | N
 
 
 # ====================================================================================================
-# Verdicts: the first that holds (section 5)
+# Verdicts: the first that holds (sections 5, J8)
 # ====================================================================================================
 
 Verdict = tuple[str, str, str]  # the word, the plain reason, the witness
 
 
-def lenient_text(body: bytes) -> str:
-    """All text that any client could have made of the body: what was sent, whatever it is worth."""
-    pieces: list[str] = []
-    lines = re.sub(r"\r\n?", "\n", body.decode("utf-8", "replace")).removeprefix(BOM)
+def sse_documents(body: bytes) -> Iterator[str]:
+    """The data of every block of lines, also of one that was cut."""
+    lines = re.sub(r"\r\n?", "\n", lossy(body)).removeprefix(BOM)
     for block in re.split(r"\n\n+", lines):
         values = [line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+        yield "\n".join(values)
+
+
+def ndjson_documents(body: bytes) -> Iterator[str]:
+    """Every line, also one that was cut."""
+    yield from lossy(body).split("\n")
+
+
+def eventstream_documents(body: bytes) -> Iterator[str]:
+    """The payload of every frame, whatever its checksums say."""
+    start = 0
+    while start + FRAME_BYTES <= len(body):
+        size, headers_bytes = number(body, start, 4), number(body, start + 4, 4)
+        if size < FRAME_BYTES:
+            return
+        yield lossy(body[start + PRELUDE_BYTES + headers_bytes : start + size - 4])
+        start += size
+
+
+DOCUMENTS = {"sse": sse_documents, "ndjson": ndjson_documents, "eventstream": eventstream_documents}
+
+
+def pieces(value: Any, path: list[str]) -> Iterator[str]:
+    """The strings at the end of a path.
+
+    A step is a member, an index, `*` for every element, `NAME=TEXT` for "where that member is", and
+    `-NAME` for "where that member is not true".
+    """
+    if not path:
+        yield from [value] if type(value) is str else []
+        return
+    step, rest = path[0], path[1:]
+    if type(value) is list:
+        chosen = value if step == "*" else value[int(step) :][:1] if step.isdigit() else []
+        for item in chosen:
+            yield from pieces(item, rest)
+    elif type(value) is dict:
+        member, _, wanted = step.partition("=")
+        if wanted:
+            yield from pieces(value, rest) if value.get(member) == wanted else ()
+        elif step.startswith("-"):
+            yield from pieces(value, rest) if value.get(step[1:]) is not True else ()
+        else:
+            yield from pieces(value.get(step), rest)
+
+
+def lenient_text(body: bytes, dialect: str, framing: str) -> str:
+    """All text that any client could have made of the body: what was sent, whatever it is worth."""
+    paths = [path.split(" ") for path in DIALECTS[dialect].texts]
+    found: list[str] = []
+    for document in DOCUMENTS[framing](body):
         try:
-            chunk = json.loads("\n".join(values))
-            content = chunk["choices"][0]["delta"]["content"]
-        except (ValueError, RecursionError, TypeError, LookupError):
+            value = json.loads(document)
+        except (ValueError, RecursionError):
             continue
-        if type(content) is str:
-            pieces.append(content)
-    return "".join(pieces)
+        for path in paths:
+            found += pieces(value, path)
+    return "".join(found)
 
 
 def not_delivered(trial: Trial) -> Verdict | None:
@@ -1770,15 +2740,17 @@ def no_claim(trial: Trial) -> Verdict | None:
 def label_conflict(trial: Trial) -> Verdict | None:
     """Two witnesses that never met contradict one another."""
     label, derived = trial.label, trial.derived
-    stated = (label.outcome, label.preview, label.committed)
-    read = (derived.outcome, derived.preview, derived.committed)
+    stated: tuple[Any, ...] = (label.outcome, label.preview, label.committed)
+    read: tuple[Any, ...] = (derived.outcome, derived.preview, derived.committed)
+    if label.ending is not None:
+        stated, read = (*stated, label.ending), (*read, derived.ending)
     if stated == read:
         return None
     text = "the label and the reading of the bytes differ: the case or the auditor is wrong"
     return "LABEL_CONFLICT", text, f"label {brief(stated)}, reading {brief(read)}"
 
 
-def added_entries(trial: Trial) -> list[dict[str, str]]:
+def added_entries(trial: Trial) -> list[dict[str, Any]]:
     """What the history holds beyond the conversation of the suite."""
     return (trial.history or [])[len(trial.suite.history) :]
 
@@ -1790,31 +2762,63 @@ def altered(trial: Trial) -> Verdict | None:
         return "ALTERED", "an earlier entry of the history changed", brief(trial.history)
     if len(added) > 2 or [entry["role"] for entry in added] != ["user", "assistant"][: len(added)]:
         return "ALTERED", "more than one question and answer was added", brief(added)
-    if added and added[0]["content"] != trial.suite.question:
-        return "ALTERED", "another question was kept than was asked", brief(added[0]["content"])
-    if len(added) == 2 and not may_be_kept(added[1]["content"], trial):
-        return "ALTERED", "kept other text than was sent", brief(added[1]["content"])
+    if added and added[0] != {"role": "user", "content": trial.suite.question}:
+        return "ALTERED", "another question was kept than was asked", brief(added[0])
+    if len(added) == 2 and not may_be_kept(added[1], trial):
+        return "ALTERED", "kept other text than was sent", brief(added[1])
     return None
 
 
-def may_be_kept(answer: str, trial: Trial) -> bool:
-    """Whether a kept answer is at least the text that was sent, if not all of it where it was refused."""
-    if trial.derived.committed:
-        return answer == trial.derived.preview
-    return lenient_text(trial.case.body).startswith(answer)
+def may_be_kept(answer: dict[str, Any], trial: Trial) -> bool:
+    """Whether a kept answer is at least what was sent, if not all of it where it was refused."""
+    derived, case = trial.derived, trial.case
+    if not derived.committed:
+        framing = trial.contract.dialects[case.dialect].framing
+        return lenient_text(case.body, case.dialect, framing).startswith(answer["content"])
+    calls = answer.get("tool_calls", [])
+    return (
+        answer["content"] == derived.preview
+        and len(calls) == len(derived.proposals)
+        and all(same_call(*pair, trial.aware) for pair in zip(calls, derived.proposals, strict=True))
+    )
+
+
+def same_call(kept: dict[str, Any], sent: dict[str, Any], exactly: bool) -> bool:
+    """Whether a kept call is the one that was sent; a library may spell its arguments in another way."""
+    if exactly or kept == sent:
+        return kept == sent
+    if kept["name"] != sent["name"] or (sent["id"] is not None and kept["id"] != sent["id"]):
+        return False
+    try:
+        return kept["arguments"] == sent["arguments"] or same_value(kept["arguments"], sent["arguments"])
+    except NotStrictError:
+        return False
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether two texts are JSON of the same value; 1 and true are not the same."""
+    return canonical(strict_json(one, MAX_EVENT_DEPTH)) == canonical(strict_json(other, MAX_EVENT_DEPTH))
 
 
 def committed_wrongly(trial: Trial) -> Verdict | None:
     """The history holds too much, or too little."""
     judged = trial.label.authority != "judgement"
     kept = added_entries(trial)
-    if trial.label.committed and len(kept) < 2:
+    # Who was told no contract is held to what all of them have in common.
+    commits = {label.committed for label in ([trial.label] if trial.aware else trial.labels)}
+    if dispatched := trial.record["claim"]["dispatched"]:
+        return "FALSE_COMMIT", "dispatched a tool", f"dispatched {dispatched}, nothing may be"
+    if False not in commits and len(kept) < 2:
         word = "FALSE_WITHHOLD" if judged else "OVER_STRICT"
         return word, "threw away a good one", f"the history has {len(trial.history or [])} entries"
-    if not trial.label.committed and kept:
+    if True not in commits and kept:
         word = "FALSE_COMMIT" if judged else "NON_STRICT"
         text = "kept a broken answer" if len(kept) == 2 else "kept a question that got no answer"
         return word, text, brief(kept[-1]["content"])
+    if len(commits) == 2 and kept:
+        return "NON_STRICT", "kept what a stricter contract withholds", brief(kept[-1]["content"])
+    if len(commits) == 2:
+        return "OVER_STRICT", "threw away what a looser contract accepts", "nothing was kept"
     return None
 
 
@@ -1830,6 +2834,7 @@ def expected_claims(trial: Trial) -> dict[str, Any]:
         "consumed_sha256": hashlib.sha256(trial.case.body[: derived.consumed_bytes]).hexdigest(),
         "transport_end": derived.transport_end,
         "finish_reason": derived.finish_reason,
+        "class": derived.ending,
     }
 
 
@@ -1887,10 +2892,21 @@ class Library:
             self.suites[name] = load_suite(self.archive, name, entries)
         self.contracts = {name: load_contract(self.archive, name) for name in sorted(contracts)}
         for suite, case, contract in keys:
-            folder = f"data/suite/{suite}/{case}/"
-            if folder not in self.cases:
-                self.cases[folder] = load_case(self.archive, folder)
-            self.labels[folder, contract] = load_label(self.archive, folder, contract)
+            self.load(suite, f"data/suite/{suite}/{case}/", contract)
+
+    def load(self, name: str, folder: str, planned: str) -> None:
+        """One case, and its labels under the planned contract and all others of its suite."""
+        suite = self.suites.get(name)
+        if folder not in self.cases:
+            self.cases[folder] = load_case(self.archive, folder)
+        for contract in [planned, *(suite.contracts if suite else [])]:
+            if (folder, contract) not in self.labels:
+                self.labels[folder, contract] = load_label(self.archive, folder, contract)
+
+    def stated(self, folder: str, suite: Suite) -> list[Label]:
+        """The labels of a case under all contracts of its suite; a missing one was found already."""
+        labels = (self.labels.get((folder, contract)) for contract in suite.contracts)
+        return [label for label in labels if label]
 
     def derive(self, folder: str, contract: str, place: str) -> Derived | None:
         case, rules = self.cases.get(folder), self.contracts.get(contract)
@@ -1924,7 +2940,10 @@ def hear(place: str, record: dict[str, Any], library: Library, blobs: Blobs, awa
     derived = library.derive(folder, contract, place)
     if suite is None or case is None or label is None or rules is None or derived is None:
         return None
-    return Trial(record["trial"], place, record, None, suite, case, rules, label, derived, aware, history, preview)
+    labels = library.stated(folder, suite) or [label]
+    return Trial(
+        record["trial"], place, record, None, suite, case, rules, label, labels, derived, aware, history, preview
+    )
 
 
 def check_record(place: str, record: dict[str, Any], found: Findings) -> None:
@@ -2054,6 +3073,8 @@ def claim_row(trial: Trial) -> dict[str, Any]:
         "consumed_bytes": claim.get("consumed_bytes"),
         "transport_end": claim.get("transport_end"),
         "finish_reason": claim.get("finish_reason"),
+        "class": claim.get("class"),
+        "dispatched": claim.get("dispatched"),
         "preview_code_points": None if preview is None else len(preview),
     }
 
@@ -2070,7 +3091,20 @@ def derived_row(trial: Trial) -> dict[str, Any]:
         "consumed_bytes": derived.consumed_bytes,
         "transport_end": derived.transport_end,
         "finish_reason": derived.finish_reason,
+        "class": derived.ending,
+        "unknown_events": derived.unknown_events,
         "preview_code_points": len(derived.preview),
+    }
+
+
+def label_row(label: Label) -> dict[str, Any]:
+    """What a person wrote, in the same keys."""
+    return {
+        "outcome": label.outcome,
+        "preview": label.preview,
+        "committed": label.committed,
+        "authority": label.authority,
+        "class": label.ending,
     }
 
 
@@ -2099,7 +3133,7 @@ def trial_row(trial: Trial) -> dict[str, Any]:
         "body_sha256": hashlib.sha256(case.body).hexdigest(),
         "consumed_bytes": trial.derived.consumed_bytes,
         "requests": len(trial.record["requests"]),
-        "label": trial.label._asdict(),
+        "label": label_row(trial.label),
         "derived": derived_row(trial),
         "claim": claim_row(trial),
     }
@@ -2138,6 +3172,7 @@ def naive_replacements(archive: Archive, trials: list[Trial]) -> dict[str, int]:
 def trace_of(trial: Trial) -> dict[str, Any]:
     """How one body was read, for people and pictures."""
     case, derived = trial.case, trial.derived
+    textual = trial.contract.dialects[case.dialect].framing != "eventstream"
     ends = read_ends(derived.available, case.chunk_ends, case.read_cap)
     kind = {"left": "settled", "timeout": "timeout"}.get(derived.transport_end, "eof")
     return {
@@ -2145,7 +3180,7 @@ def trace_of(trial: Trial) -> dict[str, Any]:
         "body": base64.b64encode(case.body).decode(),
         "read_ends": [end for end in ends if end <= derived.consumed_bytes],
         "chunk_ends": [*case.chunk_ends, len(case.body)] if case.body else [],
-        "characters": [list(match.span()) for match in wide_characters(case.body)],
+        "characters": [list(match.span()) for match in wide_characters(case.body)] if textual else [],
         "events": [trace_step(step, derived.texts) for step in derived.steps],
         "end": {
             "kind": kind,
@@ -2167,6 +3202,7 @@ def trace_step(step: Step, texts: list[str]) -> dict[str, Any]:
     return {
         "start": step.event.start,
         "end": step.event.end,
+        "type": step.event.type,
         "data": step.event.data,
         "signals": step.signals,
         "before": step.before,

@@ -7,7 +7,7 @@ only as far as their order matters. This file knows no order of signals and no o
 from dataclasses import dataclass, field
 
 from .outcomes import LIMIT, PROTOCOL, Fault
-from .signals import NEW_CALL, Kind, Signal
+from .signals import INCOMPLETE, NEW_CALL, Kind, Signal
 from .units import utf16_units
 
 
@@ -60,6 +60,7 @@ class Buffers:
         self.candidates: dict[int, Candidate] = {}
         self._blocks: dict[int, str] = {}  # every block that was ever opened, with its kind
         self._open: set[int] = set()
+        self.has_incomplete_block = False
 
     @property
     def has_open_block(self) -> bool:
@@ -78,11 +79,12 @@ class Buffers:
         self._open.add(block)
         return None
 
-    def close(self, block: int) -> Fault | None:
+    def close(self, block: int, how: str) -> Fault | None:
         """Close a block that is open."""
         if block not in self._open:
             return Fault(outcome=PROTOCOL, why=f"block {block} is closed and was not open")
         self._open.remove(block)
+        self.has_incomplete_block |= how == INCOMPLETE
         return None
 
     def add(self, signal: Signal) -> Fault | None:

@@ -26,6 +26,9 @@ class Kind(Enum):
     DONE = "done"
 
 
+# The value of a close whose block the provider itself calls incomplete.
+INCOMPLETE = "incomplete"
+
 # A call of its own for a provider that sends calls whole and without a number.
 NEW_CALL = -2
 

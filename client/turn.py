@@ -132,7 +132,7 @@ class Turn:
         return None if signal.block is None else self._buffers.open(signal.block, signal.value)
 
     def close_block(self, signal: Signal) -> Fault | None:
-        return None if signal.block is None else self._buffers.close(signal.block)
+        return None if signal.block is None else self._buffers.close(signal.block, signal.value)
 
     def add(self, signal: Signal) -> Fault | None:
         fault = self._buffers.add(signal)
@@ -226,6 +226,8 @@ class Turn:
             return Fault(outcome=INCOMPLETE_FINISH, why=f"finish_reason {reason!r} is {reason_class}")
         if reason_class == "tools" and not candidate.calls:
             return Fault(outcome=PROTOCOL, why=f"finish_reason {reason!r} without a tool call")
+        if self._buffers.has_incomplete_block:
+            return Fault(outcome=PROTOCOL, why=f"finish_reason {reason!r} after an incomplete block")
         if reason_class not in self._rules.results:
             return Fault(outcome=UNSUPPORTED_OUTCOME, why=f"a result of the class {reason_class}")
         return None

@@ -23,10 +23,10 @@ _FUNCTION_CALL = -1
 class Chunks:
     """Reads chunks; the methods below `read` are what a provider may spell otherwise."""
 
-    def read(self, _: str, chunk: Object) -> list[Signal]:
-        """Read one chunk; the event's type is not looked at."""
-        if chunk.get("error") is not None:
-            return error(chunk["error"])
+    def read(self, event: str, chunk: Object) -> list[Signal]:
+        """Read one chunk; errors come as an envelope, as an object of that name, or as an event of it."""
+        if chunk.get("error") is not None or chunk.get("object") == "error" or event == "error":
+            return error(chunk.get("error") or chunk.get("message"))
         choices = shape.maybe_objects(chunk, "choices")
         if choices is None:
             return plain(Kind.UNKNOWN)

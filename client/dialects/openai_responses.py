@@ -10,7 +10,7 @@ behind the end, where nothing is read any more, or before it, where it means not
 
 from collections.abc import Callable
 
-from ..signals import Kind, Signal, error, finish, plain, reasoning, refusal, text
+from ..signals import INCOMPLETE, Kind, Signal, error, finish, plain, reasoning, refusal, text
 from . import Dialect, shape
 from .shape import Object
 
@@ -49,9 +49,10 @@ def _added(value: Object) -> list[Signal]:
 
 def _done(value: Object) -> list[Signal]:
     block, item = shape.integer(value, "output_index"), shape.object_at(value, "item")
-    if shape.maybe_text(item, "status") not in (None, "completed", "incomplete"):
+    status = shape.maybe_text(item, "status")
+    if status not in (None, "completed", "incomplete"):
         raise shape.wrong("an item that is done with another status than completed or incomplete")
-    return [Signal(kind=Kind.CLOSE, block=block)]
+    return [Signal(kind=Kind.CLOSE, block=block, value=INCOMPLETE if status == "incomplete" else "")]
 
 
 def _text(value: Object) -> list[Signal]:
