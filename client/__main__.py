@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from . import CANCEL, Answer, Conditions, Contract, History, ask, load
+from .dialects import names
 from .outcomes import COMPLETE
 from .reader import Control
 from .units import utf16_units
@@ -24,16 +25,7 @@ _READY: dict[str, object] = {
     "name": "strict",
     "version": VERSION,
     "language": f"Python {platform.python_version()}",
-    "dialects": [
-        "anthropic",
-        "bedrock",
-        "cohere",
-        "gemini",
-        "mistral",
-        "ollama",
-        "openai-chat",
-        "openai-responses",
-    ],
+    "dialects": names(),
     "capabilities": ["cancel", "read-cap", "read-timeout"],
 }
 

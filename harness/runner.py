@@ -22,7 +22,7 @@ from .cases import Case, Suite
 from .provenance import provenance
 from .redact import request_record
 from .subjects.process import NoClaim, SubjectProcess
-from .subjects.registry import Subject
+from .subjects.registry import ANY_DIALECT, Subject
 
 if TYPE_CHECKING:
     from .server.app import FixtureServer, Trial
@@ -140,7 +140,7 @@ async def _trial(
     start = time.monotonic()
     served = server.open(case)
     missing = case.needs - subject.capabilities
-    if case.dialect not in subject.dialects:
+    if case.dialect not in (process.ready["dialects"] if ANY_DIALECT in subject.dialects else subject.dialects):
         missing |= {f"dialect {case.dialect}"}
     claim: dict[str, Any] | NoClaim
     if missing:

@@ -8,7 +8,7 @@ event is judged whole, so one that is refused for its shape leaves nothing behin
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
+from pkgutil import iter_modules
 
 from ..events import Event
 from ..outcomes import PROTOCOL, Fault
@@ -53,10 +53,15 @@ class Dialect:
             return Fault(outcome=PROTOCOL, why=str(wrong))
 
 
+def names() -> list[str]:
+    """List the dialects that there are files for, sorted."""
+    modules = (module.name for module in iter_modules(__path__))
+    return sorted(name.replace("_", "-") for name in modules if name != "shape")
+
+
 def find(name: str) -> Dialect:
     """Give the dialect of this name; raise LookupError if there is none."""
-    module = f"{__name__}.{name.replace('-', '_')}"
-    if not name.replace("-", "").isalnum() or find_spec(module) is None:
-        raise LookupError(f"no dialect {name!r} in {__name__}")
-    dialect: Dialect = import_module(module).DIALECT
+    if name not in names():
+        raise LookupError(f"no dialect {name!r} in {__name__} (there are: {', '.join(names())})")
+    dialect: Dialect = import_module(f"{__name__}.{name.replace('-', '_')}").DIALECT
     return dialect

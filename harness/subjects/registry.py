@@ -11,6 +11,9 @@ from ..schema import check
 
 STRICT = "strict"
 
+# In a subject's `dialects`: those that it names itself when it is ready.
+ANY_DIALECT = "*"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
