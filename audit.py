@@ -1478,7 +1478,7 @@ class Spelling(NamedTuple):
 
 
 def openai_chat(event: Event, json_depth: int) -> list[Signal]:
-    """Chat completion chunks; the event's type is not used."""
+    """Chat completion chunks."""
     return chat_chunk(event, json_depth, Spelling(openai_content, openai_arguments, needed))
 
 
@@ -1524,7 +1524,7 @@ def chat_chunk(event: Event, json_depth: int, spelling: Spelling) -> list[Signal
     if event.data == "[DONE]":
         return [DONE]
     chunk = json_object(event, json_depth)
-    if chunk.get("error") is not None:
+    if chunk.get("error") is not None or chunk.get("object") == "error" or event.type == "error":
         return [ERROR]
     if chunk.get("choices") is None:
         return [UNKNOWN]
@@ -1604,7 +1604,7 @@ def openai_responses(event: Event, json_depth: int) -> list[Signal]:
     if kind == "response.output_item.done":
         status = optional(needed(value, "item", dict), "status", str)
         require(status in (None, "completed", "incomplete"), f"an item is done with the status {status!r}")
-        return [Signal("close", block=needed(value, "output_index", int))]
+        return [Signal("close", status or "", block=needed(value, "output_index", int))]
     if kind == "response.created":
         return [START]
     if kind in ("error", "response.failed"):
@@ -1711,6 +1711,9 @@ def gemini_candidate(candidate: dict[str, Any]) -> list[Signal]:
         text, call = optional(part, "text", str), optional(part, "functionCall", dict)
         signals += said("reasoning" if part.get("thought") is True else "text", text, index)
         if call is not None:
+            # Arguments in parts must not be taken for whole.
+            parts = call.get("willContinue") is True or call.get("partialArgs") is not None
+            require(not parts, "a call comes in parts")
             name, identity = needed(call, "name", str), optional(call, "id", str)
             fragment = arguments_text(optional(call, "args", dict))
             signals.append(Signal("tool", fragment, index, call=NEW_CALL, id=identity, name=name))
@@ -1722,28 +1725,37 @@ def gemini_candidate(candidate: dict[str, Any]) -> list[Signal]:
 # --- bedrock <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>
 
 
+BEDROCK_EVENTS = (
+    "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata",
+)  # fmt: skip
+
+
 def bedrock(event: Event, json_depth: int) -> list[Signal]:
-    """Events of ConverseStream, named by their frames; what an error holds is not looked at."""
-    if event.type.startswith(("exception/", "error/")):
-        return [ERROR]
-    value = json_object(event, json_depth)
+    """Events of ConverseStream, named by their frames."""
     kind = event.type.removeprefix("event/")
+    if kind not in BEDROCK_EVENTS:  # what an error or an unknown event holds is not looked at
+        return [UNKNOWN if event.type.startswith("event/") else ERROR]
+    value = json_object(event, json_depth)
     if kind == "contentBlockDelta":
         return bedrock_delta(needed(value, "contentBlockIndex", int), needed(value, "delta", dict))
     if kind == "contentBlockStart":
-        index = needed(value, "contentBlockIndex", int)
-        tool = optional(optional(value, "start", dict) or {}, "toolUse", dict)
-        if tool is None:
-            return [Signal("open", "other", block=index)]
-        call = Signal("tool", "", 0, index, index, needed(tool, "toolUseId", str), needed(tool, "name", str))
-        return [Signal("open", "tool_use", block=index), call]
+        return bedrock_start(needed(value, "contentBlockIndex", int), optional(value, "start", dict) or {})
     if kind == "contentBlockStop":
         return [Signal("close", block=needed(value, "contentBlockIndex", int))]
     if kind == "messageStop":
         return [Signal("finish", needed(value, "stopReason", str)), DONE]
     if kind == "metadata":
         return [] if optional(value, "usage", dict) is None else [USAGE]
-    return [START] if kind == "messageStart" else [UNKNOWN]
+    return [START]
+
+
+def bedrock_start(index: int, start: dict[str, Any]) -> list[Signal]:
+    """A block opens, as a call or as something else."""
+    tool = optional(start, "toolUse", dict)
+    if tool is None:
+        return [Signal("open", "other", block=index)]
+    call = Signal("tool", "", 0, index, index, needed(tool, "toolUseId", str), needed(tool, "name", str))
+    return [Signal("open", "tool_use", block=index), call]
 
 
 def bedrock_delta(index: int, delta: dict[str, Any]) -> list[Signal]:
@@ -1918,14 +1930,15 @@ class Turn:
         self.usage = False
         self.unknown_events = 0
         self.reason: str | None = None  # of candidate 0, the last seen
-        self.ending: str | None = None  # the class of the turn
+        self.cut_block = False  # a block was closed as incomplete
+        self.ending: str | None = None  # the class of the turn, beside the outcomes that have one
 
     @property
     def settled(self) -> bool:
         return self.state not in TURN
 
-    def settle(self, outcome: str, why: str) -> None:
-        self.state, self.why = outcome, why
+    def settle(self, outcome: str, why: str, ending: str | None = None) -> None:
+        self.state, self.why, self.ending = outcome, why, ending
 
     def take(self, signals: list[Signal]) -> list[str]:
         """The signals of one event, until one of them settles the turn."""
@@ -1979,6 +1992,7 @@ class Turn:
         self.blocks[signal.block] = signal.value
 
     def close(self, signal: Signal) -> None:
+        self.cut_block |= signal.value == "incomplete"
         if self.blocks.pop(signal.block, None) is None:
             self.settle("PROTOCOL", f"block {signal.block} is closed and was not open")
 
@@ -2030,7 +2044,7 @@ class Turn:
     # ---- what settles
 
     def error(self, _signal: Signal) -> None:
-        self.settle("PROVIDER_ERROR", "the provider reports an error")
+        self.settle("PROVIDER_ERROR", "the provider reports an error", "error")
 
     def count_usage(self, _signal: Signal) -> None:
         self.usage = True
@@ -2042,35 +2056,31 @@ class Turn:
         reason, candidate = signal.value, signal.candidate
         ending = self.rules.reasons.get(reason)
         shown = f"finish_reason {reason!r}"
+        called = candidate in self.callers
         if candidate in self.finished:
             self.finish_again(reason, ending, self.finished[candidate][0])
-            return
-        if self.blocks:
+        elif self.blocks:
             self.settle("PROTOCOL", f"{shown} while block {next(iter(self.blocks))} is open")
-            return
-        if ending == "answer" and candidate in self.refusals:
-            ending, shown = "filtered", shown + " after a refusal"
-        if outcome := CLASSES[ending]:
-            self.ending = ending
-            self.settle(outcome, shown)
-            return
-        if ending == "tools" and candidate not in self.callers:
+        elif ending == "answer" and candidate in self.refusals:
+            self.settle("INCOMPLETE_FINISH", f"{shown} after a refusal", "filtered")
+        elif outcome := CLASSES[ending]:
+            self.settle(outcome, shown, ending)
+        elif ending == "tools" and not called:
             self.settle("PROTOCOL", f"{shown} without any call")
-            return
-        ending = "tools" if candidate in self.callers else "answer"
-        self.ending = ending
-        if ending not in self.rules.results:
-            self.settle("UNSUPPORTED_OUTCOME", f"{shown} is {ending}, the results are {self.rules.results}")
-            return
-        self.unfinished.discard(candidate)
-        self.finished[candidate] = reason, ending
+        elif self.cut_block:
+            self.settle("PROTOCOL", f"{shown} after a block that was closed as incomplete")
+        elif (result := "tools" if called else "answer") not in self.rules.results:
+            self.settle("UNSUPPORTED_OUTCOME", f"{shown} is {result}, the results are {self.rules.results}")
+        else:
+            self.unfinished.discard(candidate)
+            self.finished[candidate] = reason, result
 
     def finish_again(self, reason: str, ending: str | None, before: str) -> None:
+        shown = f"finish_reason {reason!r} after {before!r}"
         if self.switch.late_filter == "filtered" and ending == "filtered":
-            self.ending = ending
-            self.settle("INCOMPLETE_FINISH", f"finish_reason {reason!r} after {before!r}")
+            self.settle("INCOMPLETE_FINISH", shown, ending)
         elif self.switch.repeated_finish != "same" or reason != before:
-            self.settle("PROTOCOL", f"finish_reason {reason!r} after {before!r}")
+            self.settle("PROTOCOL", shown)
 
     def done(self, _signal: Signal) -> None:
         if self.state == "finished":
@@ -2082,8 +2092,7 @@ class Turn:
             return
         ending = "tools" if self.callers else "filtered" if self.refusals else "answer"
         if ending == "filtered":
-            self.ending = ending
-            self.settle("INCOMPLETE_FINISH", f"{shown}, after a refusal")
+            self.settle("INCOMPLETE_FINISH", f"{shown}, after a refusal", ending)
         else:
             self.complete(ending, shown)
 
@@ -2099,7 +2108,6 @@ class Turn:
             self.settle("INCOMPLETE_STREAM", f"the end came first ({end})")
 
     def complete(self, ending: str | None, why: str) -> None:
-        self.ending = ending
         if self.switch.usage == "required" and not self.usage:
             self.settle("INCOMPLETE_STREAM", "a completion without usage")
             return
@@ -2110,7 +2118,7 @@ class Turn:
         if not self.texts and not self.calls and self.switch.empty_completion == "refuse":
             self.settle("UNSUPPORTED_OUTCOME", "a completion without text or call")
             return
-        self.settle("COMPLETE", why)
+        self.settle("COMPLETE", why, ending)
 
     def call_problem(self, call: Call) -> str:
         """What is wrong with a call at the completion; "" where nothing is."""

@@ -121,7 +121,8 @@ class Reader:
 
         Without an outcome by now the evidence never came, unless the contract takes this end for it.
         """
-        if self._contract.switches["last_event"] == "dispatch" and not self.settled:
+        flushes = self._contract.switches["last_event"] == "dispatch" and transport_end == "eof"
+        if flushes and not self.settled:
             self._judge(self._framer.flush())
         if self.settled:
             return self.settled

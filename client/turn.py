@@ -74,6 +74,7 @@ class Turn:
         self._started = not starts
         self._saw_usage = False
         self.unknown_events = 0
+        self.finish_reason: str | None = None  # of candidate 0, as the provider wrote it last
         self.reason_class: str | None = None
         self._buffers = Buffers(contract.limits.output_utf16)
 
@@ -81,11 +82,6 @@ class Turn:
     def text(self) -> str:
         """The text of candidate 0 so far: the preview, and the answer once the turn is COMPLETE."""
         return "".join(self._first.text)
-
-    @property
-    def finish_reason(self) -> str | None:
-        """The raw terminal reason of candidate 0, as the provider wrote it last."""
-        return self._first.reason
 
     @property
     def calls(self) -> list[Call]:
@@ -195,6 +191,8 @@ class Turn:
 
     def _move(self, signal: Signal) -> Fault | None:
         state = self.state
+        if signal.kind is Kind.FINISH and signal.candidate == 0:
+            self.finish_reason = signal.value
         entry = TABLE.get((state, signal.kind))
         if entry is None:
             return Fault(outcome=PROTOCOL, why=f"{signal.kind.value} where the turn is {state.value}")

@@ -3,16 +3,18 @@
 They share no code. Where they differ, one of them reads the rules of docs/formats.md wrongly.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from client import CANCEL, Contract, Reader, load
-from client.outcomes import INCOMPLETE_STREAM, Fault
+from client.contract import SWITCHES as SWITCH_VALUES
+from client.outcomes import Fault
 from client.reader import Control
 from client.strict_json import parse
 from client.units import utf16_units
@@ -75,9 +77,18 @@ class Found(NamedTuple):
     preview: str
     finish_reason: str | None
     settled_at: int | None
+    reason_class: str | None
+    unknown_events: int
+    calls: list[tuple[str | None, str | None, str]]
 
 
-def by_client(body: bytes, contract: Contract, cancel_after_utf16: int | None) -> Found:
+def by_client(
+    body: bytes,
+    contract: Contract,
+    cancel_after_utf16: int | None,
+    dialect: str = "openai-chat",
+    framing: str = "chunked",
+) -> Found:
     """Read byte by byte, so that the byte that settles the turn is known."""
     shown = 0
 
@@ -86,25 +97,38 @@ def by_client(body: bytes, contract: Contract, cancel_after_utf16: int | None) -
         shown += utf16_units(piece)
         return CANCEL if cancel_after_utf16 is not None and shown >= cancel_after_utf16 else None
 
-    reader = Reader(contract, "openai-chat", show)
-    for at in range(len(body)):
-        settled = reader.feed(body[at : at + 1])
-        if settled:
-            return Found(settled.outcome, settled.preview, settled.finish_reason, at + 1)
-    settled = reader.end()
-    return Found(settled.outcome, settled.preview, settled.finish_reason, None)
+    reader = Reader(contract, dialect, show)
+    at: int | None = None
+    for offset in range(len(body)):
+        if reader.feed(body[offset : offset + 1]):
+            at = offset + 1
+            break
+    turn = reader.settled or reader.end("eof", is_framed=framing != "close")
+    calls = [(call.id, call.name, call.arguments) for call in turn.calls]
+    return Found(turn.outcome, turn.preview, turn.finish_reason, at, turn.reason_class, turn.unknown_events, calls)
 
 
-def by_auditor(body: bytes, contract: Contract, cancel_after_utf16: int | None) -> Found:
+def by_auditor(
+    body: bytes,
+    contract: Contract,
+    cancel_after_utf16: int | None,
+    dialect: str = "openai-chat",
+    framing: str = "chunked",
+) -> Found:
     """Judge the whole body at once."""
     rules = {
-        name: AUDIT.Rules(r.media_type, r.terminal_event, r.empty_completion, dict(r.reasons))
+        name: AUDIT.Rules(r.media_type, r.framing, r.terminal, sorted(r.results), dict(r.reasons))
         for name, r in contract.dialects.items()
     }
     limits = AUDIT.Limits(**{name: getattr(contract.limits, name) for name in AUDIT.Limits._fields})
-    reading = AUDIT.judge(body, "openai-chat", AUDIT.Contract(limits, rules), cancel_after_utf16)
-    outcome = reading.outcome or INCOMPLETE_STREAM
-    return Found(outcome, "".join(reading.texts), reading.reason, reading.settled_at)
+    judged = AUDIT.Contract(limits, AUDIT.Switch(**contract.switches), dict(contract.history), rules)
+    reading = AUDIT.judge(body, dialect, judged, cancel_after_utf16, "eof", framing)
+    turn = reading.turn
+    calls = [
+        (call.id, call.name, turn.arguments(call)) for (candidate, _), call in turn.calls.items() if candidate == 0
+    ]
+    text = "".join(turn.texts)
+    return Found(reading.outcome, text, turn.reason, reading.settled_at, turn.ending, turn.unknown_events, calls)
 
 
 def agree(body: bytes, contract: Contract, cancel_after_utf16: int | None = None) -> None:
@@ -132,6 +156,88 @@ def test_any_stream(body: bytes) -> None:
 def test_any_limits(body: bytes, tight: dict[str, int], cancel_after_utf16: int | None) -> None:
     """They agree under any limits, and on where a cancel takes effect."""
     agree(body, replace(FROZEN, limits=replace(FROZEN.limits, **tight)), cancel_after_utf16)
+
+
+DIALECTS = sorted(load("strict/1").dialects)
+CONTRACTS = {name: load(name) for name in ("strict/1", "compat/1")}
+SUITES = Path(__file__).parents[1] / "cases"
+
+
+def bodies(dialect: str) -> list[bytes]:
+    """Give the short bodies of a dialect's suite."""
+    found = {path.read_bytes() for path in (SUITES / dialect).glob("*/body.*")}
+    return sorted(body for body in found if len(body) < 6000)
+
+
+def units(dialect: str, body: bytes) -> list[bytes]:
+    """Cut a body into its events, lines or frames."""
+    if dialect == "ollama":
+        return body.splitlines(keepends=True)
+    if dialect != "bedrock":
+        return [unit for unit in re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)", body) if unit]
+    frames = []
+    while len(body) >= 16:
+        size = max(int.from_bytes(body[:4], "big"), 16)
+        frames.append(body[:size])
+        body = body[size:]
+    return [*frames, body] if body else frames
+
+
+POOL = {dialect: [units(dialect, body) for body in bodies(dialect)] for dialect in DIALECTS}
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[str, bytes]:
+    """Give a dialect, and units of its cases shuffled, repeated, left out and scratched."""
+    dialect = draw(st.sampled_from(DIALECTS))
+    base = list(draw(st.sampled_from(POOL[dialect])))
+    for _ in range(draw(st.integers(0, 4))):
+        other = draw(st.sampled_from(POOL[dialect]))
+        at = draw(st.integers(0, len(base)))
+        what = draw(st.sampled_from(["drop", "insert", "repeat"]))
+        if what == "insert" and other:
+            base.insert(at, draw(st.sampled_from(other)))
+        elif what == "drop" and at < len(base):
+            del base[at]
+        elif at < len(base):
+            base.insert(at, base[at])
+    body = b"".join(base)
+    if draw(st.integers(0, 3)) == 0 and body:
+        at = draw(st.integers(0, len(body) - 1))
+        scratch = draw(st.sampled_from([b"", b"\xff", b'"', b"{", b"\r", b"0", b"\xed\xa0\x80", b"null"]))
+        body = body[:at] + scratch + body[at + draw(st.integers(0, 3)) :]
+    return dialect, body
+
+
+SWITCHES = st.fixed_dictionaries({name: st.sampled_from(sorted(values)) for name, values in SWITCH_VALUES.items()})
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_every_case(dialect: str, contract: str) -> None:
+    """They agree on every body of every suite, down to the byte that settles it."""
+    for body in bodies(dialect):
+        ours, theirs = (read(body, CONTRACTS[contract], None, dialect) for read in (by_client, by_auditor))
+        assert ours == theirs
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(streams(), SWITCHES, TIGHT | st.none(), st.none() | st.integers(1, 5), st.sampled_from(["chunked", "close"]))
+def test_any_dialect(
+    stream: tuple[str, bytes],
+    switches: dict[str, str],
+    tight: dict[str, int] | None,
+    cancel_after_utf16: int | None,
+    framing: str,
+) -> None:
+    """They agree on shuffled and scratched streams of every dialect, under any switches and limits."""
+    dialect, body = stream
+    contract = replace(CONTRACTS["strict/1"], switches=switches)
+    if tight:
+        scaled = {name: value * 8 if name.endswith("utf16") else value for name, value in tight.items()}
+        contract = replace(contract, limits=replace(contract.limits, **scaled))
+    ours, theirs = (read(body, contract, cancel_after_utf16, dialect, framing) for read in (by_client, by_auditor))
+    assert ours == theirs
 
 
 @settings(max_examples=200, deadline=None)

@@ -184,25 +184,25 @@ EXAMPLES: dict[str, tuple[str, str, str | None, str | None, str | None]] = {
     "oai_chat_tool.sse": ("COMPLETE", "", "tools", "tool_calls", "call_1"),
     "oai_chat_refusal.sse": ("INCOMPLETE_FINISH", "", "filtered", "stop", None),
     "oai_chat_filter.sse": ("INCOMPLETE_FINISH", "Par", "filtered", "content_filter", None),
-    "oai_chat_error.sse": ("PROVIDER_ERROR", "Par", None, None, None),
+    "oai_chat_error.sse": ("PROVIDER_ERROR", "Par", "error", None, None),
     "oai_resp_text.sse": ("COMPLETE", "Hi", "answer", "completed", None),
     "oai_resp_tool.sse": ("COMPLETE", "", "tools", "completed", "call_1"),
     "oai_resp_refusal.sse": ("INCOMPLETE_FINISH", "", "filtered", "completed", None),
     "oai_resp_incomplete.sse": ("INCOMPLETE_FINISH", "Par", "truncated", "max_output_tokens", None),
-    "oai_resp_failed.sse": ("PROVIDER_ERROR", "", None, None, None),
+    "oai_resp_failed.sse": ("PROVIDER_ERROR", "", "error", None, None),
     "ant_text.sse": ("COMPLETE", "Hi!", "answer", "end_turn", None),
     "ant_tool.sse": ("COMPLETE", "", "tools", "tool_use", "toolu_1"),
     "ant_refusal.sse": ("INCOMPLETE_FINISH", "Hel", "filtered", "refusal", None),
-    "ant_error.sse": ("PROVIDER_ERROR", "Hel", None, None, None),
+    "ant_error.sse": ("PROVIDER_ERROR", "Hel", "error", None, None),
     "gem_text.sse": ("COMPLETE", "Hi!", "answer", "STOP", None),
     "gem_tool.sse": ("COMPLETE", "", "tools", "STOP", ""),
     "gem_safety.sse": ("INCOMPLETE_FINISH", "Par", "filtered", "SAFETY", None),
     "gem_prompt_block.sse": ("INCOMPLETE_FINISH", "", "filtered", "prompt:SAFETY", None),
-    "gem_error.sse": ("PROVIDER_ERROR", "Par", None, None, None),
+    "gem_error.sse": ("PROVIDER_ERROR", "Par", "error", None, None),
     "bed_text.bin": ("COMPLETE", "Hi", "answer", "end_turn", None),
     "bed_tool.bin": ("COMPLETE", "", "tools", "tool_use", "t1"),
     "bed_guardrail.bin": ("INCOMPLETE_FINISH", "Sorry, blocked.", "filtered", "guardrail_intervened", None),
-    "bed_exception.bin": ("PROVIDER_ERROR", "Par", None, None, None),
+    "bed_exception.bin": ("PROVIDER_ERROR", "Par", "error", None, None),
     "bed_one_frame.bin": ("PROTOCOL", "", None, "end_turn", None),
     "mis_text.sse": ("COMPLETE", "Hi", "answer", "stop", None),
     "mis_tool.sse": ("COMPLETE", "", "tools", "tool_calls", "a1B2c3D4e"),
@@ -210,11 +210,11 @@ EXAMPLES: dict[str, tuple[str, str, str | None, str | None, str | None]] = {
     "coh_tool.sse": ("COMPLETE", "", "tools", "TOOL_CALL", "t1"),
     "oll_text.ndjson": ("COMPLETE", "Hi", "answer", "stop", None),
     "oll_tool.ndjson": ("COMPLETE", "", "tools", "stop", ""),
-    "oll_error.ndjson": ("PROVIDER_ERROR", "Par", None, None, None),
+    "oll_error.ndjson": ("PROVIDER_ERROR", "Par", "error", None, None),
     "az_async_ok.sse": ("COMPLETE", "Hi", "answer", "stop", None),
     "az_async_block.sse": ("INCOMPLETE_FINISH", "Par", "filtered", "content_filter", None),
     "or_ok.sse": ("COMPLETE", "Hi", "answer", "stop", None),
-    "or_mid_error.sse": ("PROVIDER_ERROR", "Par", None, None, None),
+    "or_mid_error.sse": ("PROVIDER_ERROR", "Par", "error", None, None),
 }
 WHOLE = [name for name, expected in EXAMPLES.items() if expected[0] == "COMPLETE"]
 
@@ -440,7 +440,7 @@ def test_smallest_answer(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_empty_completion(dialect: str) -> None:
     """Neither text nor a call at the completion."""
-    assert outcome(dialect, turn_of(dialect, 0)) == ("UNSUPPORTED_OUTCOME", "", "answer")
+    assert outcome(dialect, turn_of(dialect, 0)) == ("UNSUPPORTED_OUTCOME", "", None)
     assert outcome(dialect, turn_of(dialect, 0), switched(empty_completion="accept"))[0] == "COMPLETE"
 
 
@@ -558,7 +558,7 @@ def test_cut_in_the_last_event(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_usage_required(dialect: str) -> None:
     """A completion without usage is incomplete under that switch."""
-    assert outcome(dialect, turn_of(dialect), switched(usage="required")) == ("INCOMPLETE_STREAM", "a", "answer")
+    assert outcome(dialect, turn_of(dialect), switched(usage="required")) == ("INCOMPLETE_STREAM", "a", None)
 
 
 @pytest.mark.parametrize(
@@ -618,7 +618,7 @@ def test_no_object(dialect: str) -> None:
         ('{"a":1,"a":1}', "INVALID_JSON"),
     ):
         raw = text.encode()
-        event = {"bedrock": named_frame("later", raw), "ollama": raw + b"\n"}.get(dialect, sse(text))
+        event = {"bedrock": named_frame("metadata", raw), "ollama": raw + b"\n"}.get(dialect, sse(text))
         assert outcome(dialect, write(dialect, start) + event)[0] == expected
 
 
@@ -669,7 +669,7 @@ def test_closed_framing(framing: str, ending: str, strict: str, compat: str) -> 
     for contract, expected in ((STRICT, strict), (COMPAT, compat)):
         derived = audit.derive(told, contract)
         assert (derived.outcome, derived.preview) == (expected, "a")
-        assert (derived.finish_reason, derived.ending) == ("STOP", "answer")
+        assert (derived.finish_reason, derived.ending) == ("STOP", "answer" if expected == "COMPLETE" else None)
         assert derived.committed is (expected == "COMPLETE")
 
 
@@ -677,7 +677,7 @@ def test_finish_without_terminal() -> None:
     """compat/1 takes a finish and a clean end for enough, also where closing is the framing."""
     body = sse(say("a"), STOP)
     for framing in audit.FRAMINGS:
-        assert outcome("openai-chat", body, framing=framing) == ("INCOMPLETE_STREAM", "a", "answer")
+        assert outcome("openai-chat", body, framing=framing) == ("INCOMPLETE_STREAM", "a", None)
         assert outcome("openai-chat", body, COMPAT, framing=framing) == ("COMPLETE", "a", "answer")
     for end in ("short-body", "reset", "bad-framing", "READ_TIMEOUT", "DEADLINE"):
         assert outcome("openai-chat", body, COMPAT, end=end)[0] != "COMPLETE"
@@ -701,7 +701,7 @@ def test_terminal_without_finish() -> None:
     refused = choice({"refusal": "no"})
     assert outcome(chat, sse(say("a"), refused, "[DONE]"), COMPAT) == ("INCOMPLETE_FINISH", "a", "filtered")
     both = sse(say("a"), say("b", 1), choice(None, "stop"), "[DONE]")
-    assert outcome(chat, both, COMPAT) == ("PROTOCOL", "a", "answer")
+    assert outcome(chat, both, COMPAT) == ("PROTOCOL", "a", None)
 
 
 def test_terminal_with_an_open_block() -> None:
@@ -721,7 +721,7 @@ def test_repeated_finish() -> None:
     """An equal reason is meta under `same`; another never."""
     same = sse(say("a"), STOP, STOP, "[DONE]")
     other = sse(say("a"), STOP, choice(None, "length"), "[DONE]")
-    assert outcome("openai-chat", same) == ("PROTOCOL", "a", "answer")
+    assert outcome("openai-chat", same) == ("PROTOCOL", "a", None)
     assert outcome("openai-chat", same, COMPAT) == ("COMPLETE", "a", "answer")
     for contract in (STRICT, COMPAT):
         assert outcome("openai-chat", other, contract)[0] == "PROTOCOL"
@@ -745,7 +745,7 @@ def test_two_candidates() -> None:
     assert outcome(chat, sse(*both, STOP, "[DONE]")) == ("COMPLETE", "a", "answer")
     assert outcome(chat, sse(*both, "[DONE]"))[0] == "PROTOCOL"
     assert outcome(chat, sse(*both), COMPAT)[0] == "INCOMPLETE_STREAM"
-    assert outcome(chat, sse(*both, say("c", 1))) == ("PROTOCOL", "a", "answer")
+    assert outcome(chat, sse(*both, say("c", 1))) == ("PROTOCOL", "a", None)
     assert outcome(chat, sse(*both, say("c"), STOP, "[DONE]")) == ("COMPLETE", "ac", "answer")
     assert outcome(chat, sse(*both, STOP, "[DONE]"), switched(candidates="one")) == ("PROTOCOL", "a", None)
     one = {"choices": [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {}}]}
@@ -818,7 +818,7 @@ def test_bad_arguments(arguments: str | None) -> None:
     body = chat_call(arguments)
     assert judge("openai-chat", body).settled_at == len(body)
     for contract in (STRICT, COMPAT):
-        assert outcome("openai-chat", body, contract) == ("INVALID_JSON", "", "tools")
+        assert outcome("openai-chat", body, contract) == ("INVALID_JSON", "", None)
 
 
 def test_arguments_depth() -> None:
@@ -881,7 +881,7 @@ def test_results() -> None:
     """A class that is not among the results."""
     rules = {"openai-chat": STRICT.dialects["openai-chat"]._replace(results=["tools"])}
     body = sse(say("a"), STOP, "[DONE]")
-    assert outcome("openai-chat", body, STRICT._replace(dialects=rules)) == ("UNSUPPORTED_OUTCOME", "a", "answer")
+    assert outcome("openai-chat", body, STRICT._replace(dialects=rules)) == ("UNSUPPORTED_OUTCOME", "a", None)
 
 
 def test_arguments_count() -> None:
@@ -918,6 +918,15 @@ def test_malformed_delta(delta: dict[str, Any]) -> None:
 # ----------------------------------------------------------------------------------------------------
 # What single dialects have of their own
 # ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "mistral"])
+def test_flat_errors(dialect: str) -> None:
+    """An error may be an object of that name, or an event of that type; its data is JSON all the same."""
+    for event in (sse({"object": "error", "message": "x"}), b"event: error\n" + sse({"message": "x", "choices": 7})):
+        assert outcome(dialect, sse(say("a")) + event) == ("PROVIDER_ERROR", "a", "error")
+    assert outcome(dialect, b"event: error\n" + sse("boom"))[0] == "INVALID_JSON"
+    assert outcome(dialect, b"event: later\n" + sse({"object": "later"}, say("a"), STOP, "[DONE]"))[0] == "COMPLETE"
 
 
 def test_mistral_content() -> None:
@@ -998,10 +1007,23 @@ def test_responses_ends() -> None:
     assert ends(response("incomplete", incomplete_details=7))[0] == "PROTOCOL"
     assert ends({"type": "response.completed", "response": {"status": "incomplete"}})[0] == "PROTOCOL"
     assert ends({"type": "response.completed", "response": {}})[0] == "PROTOCOL"
-    assert ends({"type": "response.failed"}) == ("PROVIDER_ERROR", "a", None)
+    assert ends({"type": "response.failed"}) == ("PROVIDER_ERROR", "a", "error")
     assert ends("[DONE]")[0] == "INCOMPLETE_STREAM"
-    assert ends({"type": "response.queued"}, {"type": "keepalive"}, "[DONE]", response("completed"))[0] == "COMPLETE"
+    assert ends(response("completed")) == ("PROTOCOL", "a", None)  # an item was closed as incomplete
+    whole = sse(CREATED, item(0, type="message"), {"type": "response.queued"}, text, {"type": "keepalive"}, closed(0))
+    assert outcome("openai-responses", whole + sse("[DONE]", response("completed")))[0] == "COMPLETE"
     assert outcome("openai-responses", sse(CREATED, item(0, type="message"), closed(0, "failed")))[0] == "PROTOCOL"
+
+
+def test_responses_call_closed_as_incomplete() -> None:
+    """A call that was cut is none, whatever the response says afterwards."""
+    call = item(0, type="function_call", call_id="a", name="f", arguments="{}")
+    assert (
+        outcome("openai-responses", sse(CREATED, call, closed(0, "incomplete"), response("completed")))[0] == "PROTOCOL"
+    )
+    refused = {"type": "response.refusal.delta", "output_index": 0, "delta": "no"}
+    body = sse(CREATED, item(0, type="message"), refused, closed(0, "incomplete"), response("completed"))
+    assert outcome("openai-responses", body) == ("INCOMPLETE_FINISH", "", "filtered")
 
 
 def test_responses_refusal() -> None:
@@ -1041,7 +1063,7 @@ def test_anthropic_empty_arguments() -> None:
         body = anthropic(use, *deltas, block_stop(1), reason="tool_use")
         assert calls("anthropic", body) == [("t", "f", "{}")]
     cut = anthropic(use, block_delta(1, "input_json_delta", partial_json='{"a"'), block_stop(1), reason="tool_use")
-    assert outcome("anthropic", cut) == ("INVALID_JSON", "", "tools")
+    assert outcome("anthropic", cut) == ("INVALID_JSON", "", None)
 
 
 def test_anthropic_input_of_the_server() -> None:
@@ -1124,6 +1146,14 @@ def test_gemini_parts() -> None:
     )
     assert calls("gemini", body) == [("1", "f", '{"a":"\\u00e4","b":[1.5]}'), (None, "f", "{}"), (None, "g", "{}")]
     assert outcome("gemini", body)[1] == "a"
+
+
+@pytest.mark.parametrize("mark", [{"willContinue": True}, {"partialArgs": []}, {"partialArgs": [{}], "args": {}}])
+def test_gemini_calls_in_parts(mark: dict[str, Any]) -> None:
+    """Arguments in parts must not be taken for whole."""
+    assert outcome("gemini", sse(part({"functionCall": {"name": "f", **mark}})))[0] == "PROTOCOL"
+    whole = {"name": "f", "willContinue": False, "partialArgs": None}
+    assert calls("gemini", sse(part({"functionCall": whole}, finishReason="STOP"))) == [(None, "f", "{}")]
 
 
 def test_gemini_ends() -> None:
@@ -1570,7 +1600,8 @@ def test_frame_payload() -> None:
     body = frame(EVENT, '{"a":"🌱"}'.encode())
     assert settled(body, limited(event_utf16=10))[0] == "INCOMPLETE_STREAM"
     assert settled(body, limited(event_utf16=9)) == ("LIMIT", len(body))
-    assert settled(frame(EVENT, b""))[0] == "INVALID_JSON"
+    assert settled(named_frame("messageStart", b""))[0] == "INVALID_JSON"
+    assert settled(frame(EVENT, b""))[0] == "INCOMPLETE_STREAM"  # what is unknown is not looked at
 
 
 def test_frame_offences_in_order() -> None:
@@ -1733,7 +1764,8 @@ def test_claims_hold_calls() -> None:
     """The closed shape of a claimed history."""
     call = {"id": None, "name": "f", "arguments": "{}"}
     assert audit.HISTORY([{"role": "assistant", "content": "", "tool_calls": [call]}]) is None
-    for change in ({"id": 1}, {"arguments": {}}, {"more": 1}):
+    changes: list[dict[str, Any]] = [{"id": 1}, {"arguments": {}}, {"more": 1}]
+    for change in changes:
         assert audit.HISTORY([{"role": "assistant", "content": "", "tool_calls": [{**call, **change}]}])
     assert audit.MESSAGES([{"role": "assistant", "content": "", "tool_calls": []}])
 
