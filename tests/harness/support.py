@@ -15,16 +15,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
-
 from harness.cases import Case, Exchange, Step
-from harness.names import AUDIT, CASES, HOME
+from harness.names import CASES, HOME
 from harness.subjects.registry import Subject
 
 # Bounds every wait of a test; nothing that is right comes near it.
 BOUND_S = 20.0
-
-needs_audit = pytest.mark.skipif(not AUDIT.is_file(), reason="audit.py is not there")
 
 T = TypeVar("T")
 
@@ -233,3 +229,11 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 def tree(folder: Path) -> dict[str, bytes]:
     """Give every file below a folder with its bytes."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def untouched(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """Give what would change if anyone wrote below a folder; reading it changes nothing of this."""
+    found = {path: path.lstat() for path in sorted(folder.rglob("*"))}
+    return {
+        path: (s.st_mode, s.st_ino, s.st_nlink, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in found.items()
+    }

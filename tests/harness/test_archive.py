@@ -16,7 +16,7 @@ from harness.canonical import canonical, line
 from harness.cases import load_suite
 from harness.names import CASES, UsageError
 
-from .support import tree
+from .support import tree, untouched
 
 
 def a_sealed_archive(folder: Path) -> tuple[str, str]:
@@ -157,10 +157,10 @@ THERE: dict[str, Callable[[Path], object]] = {
 def test_what_is_there_stays(tmp_path: Path, what: str) -> None:
     """Whatever is at the place of an archive is refused and left as it was."""
     THERE[what](tmp_path / "run")
-    before = {path: path.lstat() for path in tmp_path.rglob("*")}
+    before = untouched(tmp_path)
     with pytest.raises(UsageError, match="exists already"):
         Archive(tmp_path / "run")
-    assert {path: path.lstat()[:9] for path in tmp_path.rglob("*")} == {path: s[:9] for path, s in before.items()}
+    assert untouched(tmp_path) == before
 
 
 @pytest.mark.parametrize("parent", ["file", "file/deeper", "/proc/nowhere"])

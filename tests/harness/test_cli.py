@@ -13,14 +13,13 @@ import pytest
 from harness.archive import SEAL
 from harness.names import CASES, HOME
 
-from .support import command, copy_cases, needs_audit, refused, run_py, tree, write_subject
+from .support import command, copy_cases, refused, run_py, tree, untouched, write_subject
 
 ONE = ("--case", "seven-byte")
 
 CLAIMER = "ready()\nwhile (turn := hear())['kind'] == 'turn':\n    claim(turn)\n"
 
 
-@needs_audit
 def test_the_frozen_suite(tmp_path: Path) -> None:
     """The frozen suite runs, every verdict is AGREE, and the archive's place and root are said."""
     done = run_py("--suite", "frozen", "--out", tmp_path / "run")
@@ -33,7 +32,6 @@ def test_the_frozen_suite(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-@needs_audit
 def test_json(tmp_path: Path) -> None:
     """`--json` prints one object with the keys of the original experiment, row by row."""
     done = run_py(*ONE, "--json", "--out", tmp_path / "run")
@@ -44,7 +42,6 @@ def test_json(tmp_path: Path) -> None:
     assert (row["history_size"], row["committed"], row["verdict"]) == (4, True, "AGREE")
 
 
-@needs_audit
 @pytest.mark.parametrize(
     "name", ["with space", "名前 🌱", "-dash", "a'b\"c", "tab\there", "ünï/cödé", "x.verdicts.json"]
 )
@@ -56,7 +53,6 @@ def test_names_of_archives(tmp_path: Path, name: str) -> None:
     assert (tmp_path / f"{name}.verdicts.json").is_file()
 
 
-@needs_audit
 @pytest.mark.parametrize(
     "env", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
 )
@@ -68,7 +64,6 @@ def test_a_terminal_without_unicode(tmp_path: Path, env: dict[str, str], option:
     assert "AGREE" in done.stdout
 
 
-@needs_audit
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     """A name of an archive that is no UTF-8 is shown escaped."""
     done = run_py(*ONE, "--out", os.fsdecode(os.fsencode(tmp_path) + b"/\xff"), env={"PYTHONIOENCODING": "utf-8"})
@@ -140,9 +135,9 @@ def directory_in_place(path: Path) -> None:
 def test_what_is_there_stays(tmp_path: Path, place: Callable[[Path], object]) -> None:
     """A path that is taken is refused in one line, and left as it was."""
     place(tmp_path / "run")
-    before = {path: path.lstat()[:9] for path in tmp_path.rglob("*")}
+    before = untouched(tmp_path)
     assert "exists already" in refused(run_py(*ONE, "--out", tmp_path / "run"))
-    assert {path: path.lstat()[:9] for path in tmp_path.rglob("*")} == before
+    assert untouched(tmp_path) == before
 
 
 @pytest.mark.parametrize("parent", ["file", "/proc", "/proc/self/deeper"])
@@ -188,7 +183,7 @@ def test_stdout_full() -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("words", [["--list"], ["--help"], pytest.param([*ONE], marks=needs_audit)])
+@pytest.mark.parametrize("words", [["--list"], ["--help"], [*ONE]])
 def test_a_closed_pipe(tmp_path: Path, words: list[str]) -> None:
     """Whoever reads the output may go at any time: no word on stderr."""
     reading, writing = os.pipe()
@@ -241,7 +236,6 @@ def test_a_suite_that_is_not_frozen(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@needs_audit
 def test_show(tmp_path: Path) -> None:
     """`show` prints an archived exchange; a case that is not in it, or no archive, is one line."""
     assert run_py("--case", "one-byte", "--out", tmp_path / "run").returncode == 0

@@ -10,7 +10,7 @@ from harness.cases import load_case, load_suite
 from harness.cli import main
 from harness.names import CASES, UsageError
 
-from .support import copy_cases, edit, needs_audit, refused, run_py, tree
+from .support import copy_cases, edit, refused, run_py, tree
 
 GOOD = (CASES / "frozen/seven-byte/body.sse").read_bytes()
 OVERSIZED = (CASES / "frozen/oversized-line/body.sse").read_bytes()
@@ -237,7 +237,6 @@ committed = false
 """
 
 
-@needs_audit
 def test_the_two_examples_of_the_readme(cases: Path, tmp_path: Path) -> None:
     """A finish reason of `length`, and a DONE that no blank line dispatches: made, labelled, frozen, run."""
     where = ["--cases", cases]

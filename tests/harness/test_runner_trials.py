@@ -103,6 +103,19 @@ def test_a_client_that_leaves_early(tmp_path: Path) -> None:
     assert records(archive)["read-timeout"]["delivered"] is True
 
 
+def test_a_claim_of_more_than_was_sent(tmp_path: Path) -> None:
+    """Of a body that was sent in part, no more than that part is archived, whatever the subject claims."""
+    cases = copy_cases(tmp_path)
+    script = "script = [{ send_bytes = 100 }, { wait_ms = 10000 }, { send_bytes = 153 }]"
+    edit(cases / "frozen/seven-byte/case.toml", 'ending = "complete"', f'ending = "complete"\n{script}')
+    freeze(cases, "frozen")
+    subject = a_subject(tmp_path, ASKS + "    ask(turn, size=0)\n    claim(turn, consumed_bytes=200)\n")
+    archive, _ = a_run(tmp_path / "run", subject, "seven-byte", cases=cases)
+    record = records(archive)["seven-byte"]
+    assert (volatile(archive)["seven-byte"]["sent_bytes"], record["delivered"]) == (100, False)
+    assert record["body"]["bytes"] == 100
+
+
 def test_several_requests(tmp_path: Path) -> None:
     """A subject that asks again has every request in its record."""
     archive, record, _ = one(tmp_path, "    [ask(turn, f'/{n}') for n in range(3)]\n    claim(turn)\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .support import needs_audit, run_py
+from .support import run_py
 
 # Every complete case; all others must be withheld.
 COMPLETE = {"bare-cr", "bom-heartbeat", "crlf", "multiline", "one-byte", "seven-byte"}
@@ -50,7 +50,6 @@ FOUND: dict[str, dict[str, set[str]]] = {
 }
 
 
-@needs_audit
 @pytest.mark.parametrize("name", FOUND)
 def test_a_control_is_caught(tmp_path: Path, name: str) -> None:
     """A client that is wrong on purpose is found in just these cases, and exit says that there are findings."""
@@ -64,7 +63,6 @@ def test_a_control_is_caught(tmp_path: Path, name: str) -> None:
     assert len(agreed) == 22 - sum(map(len, FOUND[name].values()))
 
 
-@needs_audit
 def test_strict_is_not_caught(tmp_path: Path) -> None:
     """The same cases find nothing in the strict client: the controls are caught for their faults."""
     done = run_py("--json", "--out", tmp_path / "run")
