@@ -64,9 +64,20 @@ from typing import Any, NamedTuple
 # ====================================================================================================
 
 # sha256 of cases/<suite>/manifest-sha256.txt for every suite that is shipped.
-SUITES = {"frozen": "39819d8528f447cf7710b290bfdeddee475f965a8b6e70f7af4319d71ce3eb0f"}
+SUITES = {
+    "anthropic": "95c2ebba747f3d468aa21f10d9d48183ffb0ca867655334aaaaf850c2fb0e637",
+    "bedrock": "29fa59d913ad54e36a9ac83e6e6f3a192c8f8b296591a5b4527d5b6f75e1e036",
+    "cohere": "bcb73be21eb867c15b7ab10a42f6645e672b64e0eb0055a5a857d0d91435d452",
+    "frozen": "39819d8528f447cf7710b290bfdeddee475f965a8b6e70f7af4319d71ce3eb0f",
+    "gemini": "4061e64e1dd7125e6244f6979655980de7648fa29b67ca9a0b1611d893a7ac50",
+    "mistral": "680cd919e8067caf2dc0ddce3bbd5def338cc455a1d36bed4df08a8fe68149fc",
+    "ollama": "c811be2405b8184bb2568f4c010c5f50ab251ed0cc614ffe9fe6ade7eb4deb6a",
+    "openai-chat": "3a22e99d835b21f3476a9d96c37d2b07e94af4bf2db9b1d95d1e719e772f1dfb",
+    "openai-responses": "e273f1c3e695b22e9808f33edf91860ac976f8211776f7e32ffb248165a29fb5",
+    "wild": "7fecb0affaca8e2ac8b5ed0014ad5cfa1b6071e87c5647bac8f91530e98a91f8",
+}
 # sha256 of cases/contracts/manifest-sha256.txt.
-CONTRACTS = "243f2f2c6d0506ee447827f38dbbaa59b497223b49c02885dc6d38524c537c0c"
+CONTRACTS = "bd4c1cf7386961158d66da7de97be740bbd0ff3acdacad2aa5d4eb0510b29cf0"
 
 BAGIT_TXT = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 BAG_INFO_TXT = b"Bag-Software-Agent: endmark\n"

@@ -10,10 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from client.contract import Limits
-from client.framer import Framer
+from client.contract import Limits, load
+from client.framer import SseFramer
 
 HOME = Path(__file__).resolve().parents[1]
 ROUNDS = 9
@@ -81,12 +82,12 @@ def linear(name: str, shape: tuple[bytes, int]) -> None:
 def feeding(unit: bytes, piece_bytes: int, megabytes: int) -> Callable[[], None]:
     """Give a call that frames so many megabytes of one shape."""
     roomy = dict.fromkeys(("line_utf16", "event_utf16", "input_utf16", "output_utf16", "events"), 10**9)
-    limits = Limits(**roomy, json_depth=16, deadline_ms=10**6)
+    contract = replace(load("strict/1"), limits=Limits(**roomy, json_depth=16, deadline_ms=10**6))
     body = unit * (megabytes * MEGABYTE // len(unit))
     pieces = [body[start : start + piece_bytes] for start in range(0, len(body), piece_bytes)]
 
     def work() -> None:
-        framer = Framer(limits)
+        framer = SseFramer(contract)
         for piece in pieces:
             framer.feed(piece)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from . import present
 from .archive import Archive
-from .cases import load_suite, suite_names
+from .cases import MANIFEST, case_names, load_suite, read_toml, suite_names
 from .names import CASES, UsageError
 from .subjects import registry
 from .verdicts import audit, beside, command, is_well
@@ -173,10 +173,13 @@ def _report(args: argparse.Namespace, out: Path, found: dict[str, Any]) -> None:
 
 def _list(root: Path) -> int:
     for name in suite_names(root):
-        suite = load_suite(root, name)
-        print(f"suite {name}: {suite.size} cases under {', '.join(suite.contracts)}")
-        for case in suite.cases:
-            print(f"  {case.name:<24} {case.dialect:<12} {present.visible(case.title)}")
+        cases, suite = case_names(root / name), read_toml(root / name / "suite.toml")
+        frozen = "" if (root / name / MANIFEST).is_file() else ", not frozen"
+        print(f"suite {name}: {len(cases)} cases under {', '.join(map(str, suite.get('contracts', [])))}{frozen}")
+        for case in cases:
+            table = read_toml(root / name / case / "case.toml")
+            title = present.visible(str(table.get("title")))
+            print(f"  {case:<32} {table.get('dialect')!s:<16} {title}")
     for name in registry.names():
         print(f"subject {name}: {registry.find(name).title}")
     return 0

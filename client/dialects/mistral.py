@@ -18,17 +18,19 @@ class MistralChunks(Chunks):
     """What Mistral spells in its own way."""
 
     def content(self, delta: Object, candidate: int) -> Iterator[Signal]:
-        """Read a string, or a list of typed parts of which two have an effect."""
+        """Read a string, or a list of typed parts of which two have an effect, each joined."""
         if not isinstance(delta.get("content"), list):
             yield from super().content(delta, candidate)
             return
+        texts, thoughts = list[str](), list[str]()
         for part in shape.maybe_objects(delta, "content") or []:
             kind = shape.text(part, "type")
             if kind == "text":
-                yield from text(shape.text(part, "text"), candidate=candidate)
+                texts.append(shape.text(part, "text"))
             elif kind == "thinking":
-                for thought in shape.objects(part, "thinking"):
-                    yield from reasoning(shape.maybe_text(thought, "text"), candidate=candidate)
+                thoughts += [shape.maybe_text(thought, "text") or "" for thought in shape.objects(part, "thinking")]
+        yield from reasoning("".join(thoughts), candidate=candidate)
+        yield from text("".join(texts), candidate=candidate)
 
     def arguments(self, function: Object) -> str:
         """Read a string, or an object that is whole."""
