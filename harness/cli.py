@@ -23,7 +23,7 @@ from .archive import Archive
 from .cases import MANIFEST, case_names, load_suite, read_toml, suite_names
 from .names import CASES, UsageError
 from .subjects import registry
-from .verdicts import audit, beside, command, is_well
+from .verdicts import Auditor, audit, beside, command, is_well
 
 # The word for every suite there is; a suite may not have it as its name.
 ALL = "all"
@@ -122,12 +122,14 @@ def _run_suite(args: argparse.Namespace) -> int:
         raise UsageError(f"no case of suite {args.suite!r} matches {args.case!r}")
     out = args.out or Path("evidence") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{args.suite}"
     archive = Archive(out)
-    try:
-        asyncio.run(_interruptible(run(plan, archive, args.jobs, _progress(len(plan.trials())))))
-    except BaseException:
-        archive.discard()
-        raise
-    found = audit(out)
+    with Auditor(out) as auditor:
+        progress = _progress(len(plan.trials()))
+        try:
+            asyncio.run(_interruptible(run(plan, archive, args.jobs, progress, auditor.begin)))
+        except BaseException:
+            archive.discard()
+            raise
+        found = auditor.report()
     beside(out, ".verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
     _report(args, out, found)
     return 0 if is_well(found) else 1

@@ -78,8 +78,13 @@ class Observed:
     duration_ms: int
 
 
-async def run(plan: Plan, archive: Archive, jobs: int, on_trial: OnTrial) -> tuple[str, str]:
-    """Run every trial of the plan and seal the archive; give its stable and full root."""
+async def run(
+    plan: Plan, archive: Archive, jobs: int, on_trial: OnTrial, on_sealed: Callable[[], None] = lambda: None
+) -> tuple[str, str]:
+    """Run every trial of the plan and seal the archive; give its stable and full root.
+
+    `on_sealed` is called as soon as the archive may be read, while the subjects are still ending.
+    """
     archive.write("data/records/plan.json", line(plan.record()))
     started_at = _now()
     processes = [SubjectProcess(plan.subject) for _ in range(min(jobs, len(plan.trials())))]
@@ -104,8 +109,10 @@ async def run(plan: Plan, archive: Archive, jobs: int, on_trial: OnTrial) -> tup
         await asyncio.sleep(0)
         _write(archive, observed)
         archive.write("data/volatile/run.json", line(_run_record(started_at, len(processes), server.port)))
+        roots = archive.seal()
+        on_sealed()
         await stopping
-    return archive.seal()
+    return roots
 
 
 async def _run_trials(
