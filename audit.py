@@ -2845,7 +2845,7 @@ def committed_wrongly(trial: Trial) -> Verdict | None:
     kept = added_entries(trial)
     # Who was told no contract is held to what all of them have in common.
     commits = {label.committed for label in ([trial.label] if trial.aware else trial.labels)}
-    if dispatched := trial.record["claim"]["dispatched"]:
+    if dispatched := (trial.record["claim"] or {}).get("dispatched"):
         return "FALSE_COMMIT", "dispatched a tool", f"dispatched {dispatched}, nothing may be"
     if False not in commits and len(kept) < 2:
         word = "FALSE_WITHHOLD" if judged else "OVER_STRICT"
@@ -2854,10 +2854,11 @@ def committed_wrongly(trial: Trial) -> Verdict | None:
         word = "FALSE_COMMIT" if judged else "NON_STRICT"
         text = "kept a broken answer" if len(kept) == 2 else "kept a question that got no answer"
         return word, text, brief(kept[-1]["content"])
-    if len(commits) == 2 and kept:
-        return "NON_STRICT", "kept what a stricter contract withholds", brief(kept[-1]["content"])
     if len(commits) == 2:
-        return "OVER_STRICT", "threw away what a looser contract accepts", "nothing was kept"
+        word, text = "OVER_STRICT", "threw away what a looser contract accepts"
+        if kept:
+            word, text = "NON_STRICT", "kept what a stricter contract withholds"
+        return word, text, f"kept {len(kept)} entries"
     return None
 
 

@@ -559,11 +559,7 @@ add("a label under another contract", "E-LABEL", mine(edit(MINE + LABEL, "frozen
 add("a label with an unknown outcome", "E-LABEL", mine(edit(MINE + LABEL, "CANCELLED", "FINE")))
 add("a contract with an unknown key", "E-CONTRACT", mine(edit(CONTRACT, "events = 256", "events = 256\nsoft = 1")))
 add("a contract under another name", "E-CONTRACT", mine(edit(CONTRACT, '"frozen-text/1"', '"frozen-text/2"')))
-add(
-    "a contract that appends what was cut",
-    "E-CONTRACT",
-    mine(edit(CONTRACT, 'truncated = "withhold"', 'truncated = "append"')),
-)
+add("a contract with an unknown rule", "E-CONTRACT", mine(edit(CONTRACT, 'paused = "caller"', 'paused = "keep"')))
 add("a contract without the dialect", "E-CONTRACT", mine(edit(CONTRACT, "dialect.openai-chat", "dialect.other")))
 add("a label that claims another outcome", "LABEL_CONFLICT", mine(label_lies))
 add("a label that claims another preview", "LABEL_CONFLICT", mine(edit(MINE + LABEL, 'preview = "', 'preview = "x')))
@@ -584,7 +580,7 @@ def other_contract(forge: Forge) -> None:
 def allow_dialect(forge: Forge) -> None:
     """Give the contract the same rules for another dialect."""
     text = forge.read(CONTRACT)
-    rules = text[text.index(b"[dialect") : text.index(b"[history]")]
+    rules = text[text.index(b"[dialect") :]
     forge.write(CONTRACT, text + b"\n" + rules.replace(b"openai-chat", b"other"))
 
 
@@ -888,6 +884,37 @@ add(
     "OVER_STRICT",
     mine(edit(MINE + "crlf/label.toml", '"spec"', '"judgement"'), keeps("crlf")),
 )
+
+
+def two_contracts(case: str, old: str, new: str) -> Change:
+    """Let a suite state a second contract, under which one case is labelled otherwise, for a subject told none."""
+
+    def change(forge: Forge) -> None:
+        forge.replace(MINE + "suite.toml", b'["frozen-text/1"]', b'["frozen-text/1", "loose/1"]')
+        for path in sorted(forge.folder.glob(MINE + "*/label.toml")):
+            name = path.relative_to(forge.folder).as_posix()
+            text = forge.read(name)
+            stated = text[text.index(b"[contract") :].replace(b"frozen-text/1", b"loose/1")
+            if f"/{case}/" in name:
+                stated = stated.replace(old.encode(), new.encode())
+            forge.write(name, text + b"\n" + stated)
+        plan = forge.document(PLAN)
+        forge.change(PLAN, subject=plan["subject"] | {"contract_aware": False})
+
+    return change
+
+
+add(
+    "an answer kept that only a looser contract accepts",
+    "NON_STRICT",
+    mine(two_contracts("crlf", "committed = true", "committed = false")),
+)
+add(
+    "nothing kept where a looser contract accepts",
+    "OVER_STRICT",
+    mine(two_contracts("cancel", "committed = false", "committed = true")),
+)
+add("a tool dispatched", "FALSE_COMMIT", lambda f: f.change_claim("cancel", dispatched=1))
 
 
 def apply(row: Mutation, forge: Forge) -> None:
