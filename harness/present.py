@@ -69,6 +69,8 @@ def table(found: Mapping[str, Any], out: TextIO) -> None:
     if len(trials) > _MOST_ROWS:
         trials = [trial for trial in trials if trial["verdict"] != "AGREE"]
         print(f"{len(found['trials']) - len(trials)} trials AGREE and are not listed; --json has them", file=out)
+        if not trials:
+            return
     cells = [(named, *_COLUMNS[1:]), *((visible(trial[named]), *_cells(trial)) for trial in trials)]
     widths = [max(cells_wide(row[i]) for row in cells) for i in range(len(_COLUMNS))]
     colour = wants_colour(out)

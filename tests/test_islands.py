@@ -11,7 +11,11 @@ HOME = Path(__file__).parents[1]
 
 # Which third-party packages a file may import; "" is the island's default.
 TABLE: dict[str, dict[str, frozenset[str]]] = {
-    "client": {"": frozenset(), "client/http.py": frozenset({"h11"}), "client/validators.py": frozenset({"jsonschema"})},
+    "client": {
+        "": frozenset(),
+        "client/http.py": frozenset({"h11"}),
+        "client/validators.py": frozenset({"jsonschema"}),
+    },
     "harness": {
         "": frozenset(),
         "harness/schema.py": frozenset({"jsonschema"}),

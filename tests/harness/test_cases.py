@@ -134,7 +134,7 @@ SPOILT: dict[str, tuple[str, Callable[[Path], object], str]] = {
         lambda path: edit(path, 'question = "question"', 'question = "another"'),
         r"suite\.toml: has sha256",
     ),
-    "no suite": ("frozen/suite.toml", unlink, r"no suite 'frozen' \(there are: none\)"),
+    "no suite": ("frozen/suite.toml", unlink, r"no suite 'frozen' \(there are: anthropic, "),
 }
 
 
@@ -158,7 +158,7 @@ def test_a_case_elsewhere_does_no_harm(cases: Path) -> None:
 @pytest.mark.parametrize("name", ["nowhere", "../frozen", "", "Frozen", "frozen/crlf", "contracts", "..", "fro*"])
 def test_no_such_suite(name: str) -> None:
     """A name that is no suite is refused, and the message says which there are."""
-    with pytest.raises(UsageError, match=r"no suite .* \(there are: frozen"):
+    with pytest.raises(UsageError, match=r"no suite .* \(there are: .*frozen"):
         load_suite(CASES, name)
 
 
@@ -174,7 +174,8 @@ def test_discovery_is_by_folder(cases: Path) -> None:
     """A folder without the file that makes it a suite or a case is none."""
     (cases / "notes").mkdir()
     (cases / "frozen/notes").mkdir()
-    assert suite_names(cases) == ["frozen"]
+    assert "frozen" in suite_names(cases)
+    assert "notes" not in suite_names(cases)
     assert "notes" not in case_names(cases / "frozen")
     assert suite_names(cases / "nowhere") == []
 

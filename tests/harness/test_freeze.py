@@ -56,7 +56,8 @@ def test_a_change_on_purpose(cases: Path) -> None:
 def test_the_index(cases: Path) -> None:
     """The index has every case with dialect, title, body and label, for those who take the corpus alone."""
     freeze(cases, "frozen")
-    (suite,) = json.loads((cases / INDEX).read_text("ascii"))["suites"]
+    suites = json.loads((cases / INDEX).read_text("ascii"))["suites"]
+    suite = next(suite for suite in suites if suite["name"] == "frozen")
     assert (suite["name"], suite["licence"], len(suite["cases"])) == ("frozen", "CC0-1.0", 22)
     entry = next(case for case in suite["cases"] if case["name"] == "missing-done")
     assert entry["dialect"] == "openai-chat"
@@ -145,4 +146,6 @@ def test_an_unfinished_suite_beside(cases: Path) -> None:
     (cases / "mine" / MANIFEST).unlink()
     unlabel(cases / "mine/crlf/label.toml")
     freeze(cases, "frozen")
-    assert [suite["name"] for suite in json.loads((cases / INDEX).read_text("ascii"))["suites"]] == ["frozen"]
+    names = [suite["name"] for suite in json.loads((cases / INDEX).read_text("ascii"))["suites"]]
+    assert "frozen" in names
+    assert "mine" not in names

@@ -1,6 +1,6 @@
 """Decodes each read by itself, so every character that a read cuts becomes U+FFFD.
 
-All else about it is fairly careful: it asks for status 200, a finish reason and the end.
+All else about it is fairly careful: it asks for status 200, a natural finish reason and the end.
 """
 
 import io
@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 from ..loop import Turn, serve
 
+NATURAL_ENDS = {"stop", "end_turn", "STOP", "COMPLETE", "response.completed"}
+
 
 def answer(turn: Turn) -> bool:
     """Keep what was shown if the stream was finished; the damage is in what was shown."""
     turn.read(turn.unpacked(_lines(turn)))
-    return turn.finish_reason is not None and turn.saw_done
+    return turn.finish_reason in NATURAL_ENDS and turn.saw_done
 
 
 def _lines(turn: Turn) -> Iterator[str]:
