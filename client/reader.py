@@ -69,6 +69,7 @@ class Settled:
     history_rule: str = "withhold"
     calls: tuple[Call, ...] = ()
     unknown_events: int = 0
+    saw_usage: bool = False  # recorded apart: missing usage blocks nothing unless the contract says so
 
     @property
     def answer(self) -> str | None:
@@ -142,6 +143,7 @@ class Reader:
                 history_rule=self._contract.history.get(reason_class or "", "withhold"),
                 calls=tuple(self._turn.calls),
                 unknown_events=self._turn.unknown_events,
+                saw_usage=self._turn.saw_usage,
             )
         return self.settled
 

@@ -72,7 +72,7 @@ class Turn:
         self._switches = contract.switches
         self._empty_arguments = empty_arguments
         self._started = not starts
-        self._saw_usage = False
+        self.saw_usage = False
         self.unknown_events = 0
         self.finish_reason: str | None = None  # of candidate 0, as the provider wrote it last
         self.reason_class: str | None = None
@@ -120,7 +120,7 @@ class Turn:
         return None
 
     def note(self, signal: Signal) -> Fault | None:
-        self._saw_usage |= signal.kind is Kind.USAGE
+        self.saw_usage |= signal.kind is Kind.USAGE
         self.unknown_events += signal.kind is Kind.UNKNOWN
         return None
 
@@ -165,7 +165,7 @@ class Turn:
 
     def complete(self, _: Signal | None = None) -> Fault:
         """Ask for all that is still missing, and only then call the turn COMPLETE."""
-        if self._switches["usage"] == "required" and not self._saw_usage:
+        if self._switches["usage"] == "required" and not self.saw_usage:
             return Fault(outcome=INCOMPLETE_STREAM, why="no usage, which the contract requires")
         calls = [call for c in self._buffers.candidates.values() for call in c.proposed(self._empty_arguments)]
         for call in calls:

@@ -20,12 +20,22 @@ INDEX = "index.json"
 def freeze(root: Path, name: str) -> str:
     """Check and freeze one suite (or `contracts`); give the sha256 of its manifest."""
     folder = root / name
-    if name != "contracts":
+    if name == "contracts":
+        _check_contracts(folder)
+    else:
         _check_suite(folder)
     text = manifest_text(folder)
     (folder / MANIFEST).write_text(text, encoding="ascii")
     (root / INDEX).write_text(index_text(root), encoding="ascii")
     return digest(text.encode("ascii"))
+
+
+def _check_contracts(folder: Path) -> None:
+    for path in sorted(folder.glob("*.toml")):
+        table = read_toml(path)
+        check(table, "contract", str(path))
+        if path.name != f"{table['name'].replace('/', '-')}.toml":
+            raise UsageError(f"{path}: the contract is named {table['name']!r}; its file is NAME-N.toml")
 
 
 def _check_suite(folder: Path) -> None:
