@@ -75,7 +75,7 @@ def test_the_wild_reports_are_all_here() -> None:
     """The 95 public failure reports are cases, each with its link."""
     folders = sorted((CASES / "wild").glob("*/case.toml"))
     assert len(folders) == 95
-    assert all("report: http" in path.read_text("utf-8") for path in folders)
+    assert all("report: <http" in path.read_text("utf-8") for path in folders)
 
 
 def test_missing_usage_is_recorded_apart() -> None:

@@ -26,7 +26,7 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 def test_there_is_one_for_each_format() -> None:
     """The schemas are those of the case, its label and suite, and of the subject protocol."""
-    assert ALL == ["case", "claim", "label", "ready", "subject", "suite"]
+    assert ALL == ["case", "claim", "contract", "label", "ready", "subject", "suite"]
 
 
 @pytest.mark.parametrize("name", ALL)
