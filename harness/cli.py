@@ -97,7 +97,7 @@ def _run(words: list[str]) -> int:
     parser.add_argument("--case", default="*", metavar="PATTERN", help="only the cases whose name matches")
     parser.add_argument("--subject", default=registry.STRICT, help="the client under test (default: strict)")
     parser.add_argument("--out", type=Path, help="the archive: a new directory (default: evidence/<time>-<suite>)")
-    parser.add_argument("--jobs", type=_positive, default=2, help="trials at once, each with its own process (2)")
+    parser.add_argument("--jobs", type=_positive, default=1, help="trials at once, each with its own process (1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--list", action="store_true", help="list suites, cases and subjects")
     parser.add_argument("--cases", type=Path, default=_from_here(CASES), metavar="DIR", help="where the suites are")

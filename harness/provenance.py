@@ -6,7 +6,6 @@ the same contract give the same stable root on any machine and any Python.
 
 import platform
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,8 @@ def _normalised(path: Path) -> bytes:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # not cheap, and asked for beside the trials
+
     try:
         return version(name)
     except PackageNotFoundError:

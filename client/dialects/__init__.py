@@ -7,6 +7,7 @@ event is judged whole, so one that is refused for its shape leaves nothing behin
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -53,12 +54,14 @@ class Dialect:
             return Fault(outcome=PROTOCOL, why=str(wrong))
 
 
+@cache
 def names() -> list[str]:
     """List the dialects that there are files for, sorted."""
     modules = (module.name for module in iter_modules(__path__))
     return sorted(name.replace("_", "-") for name in modules if name != "shape")
 
 
+@cache
 def find(name: str) -> Dialect:
     """Give the dialect of this name; raise LookupError if there is none."""
     if name not in names():
