@@ -6,6 +6,7 @@ told a contract and claims everything that it saw. It knows nothing of cases and
 
 import asyncio
 import json
+import os
 import platform
 import sys
 from typing import Any
@@ -26,7 +27,7 @@ _READY: dict[str, object] = {
     "version": VERSION,
     "language": f"Python {platform.python_version()}",
     "dialects": names(),
-    "capabilities": ["cancel", "read-cap", "read-timeout"],
+    "capabilities": ["cancel", "concurrent", "read-cap", "read-timeout"],
 }
 
 
@@ -43,24 +44,41 @@ class _CancelAfter:
 
 def main() -> int:
     """Answer turns until `stop` or the end of input; exit 2 for a line that is no message."""
-    contracts: dict[str, Contract] = {}
     with asyncio.Runner() as runner:
-        for line in sys.stdin.buffer:
-            try:
-                message = json.loads(line)
-                kind = message["kind"]
-            except (ValueError, TypeError, KeyError):
-                print(f"client: not a message of {PROTOCOL}: {line[:80]!r}", file=sys.stderr)
-                return 2
-            if kind == "start":
-                _say(_READY)
-            elif kind == "turn":
-                name = message["contract"]
-                contract = contracts.setdefault(name, contracts.get(name) or load(name))
-                _say(runner.run(_turn(message, contract)))
-            elif kind == "stop":
-                return 0
+        return runner.run(_serve())
+
+
+async def _serve() -> int:
+    """Take turns as they come, each a task of its own."""
+    contracts: dict[str, Contract] = {}
+    turns: set[asyncio.Task[None]] = set()
+    while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+        try:
+            message = json.loads(line)
+            kind = message["kind"]
+        except (ValueError, TypeError, KeyError):
+            print(f"client: not a message of {PROTOCOL}: {line[:80]!r}", file=sys.stderr)
+            return 2
+        if kind == "start":
+            _say(_READY)
+        elif kind == "turn":
+            name = message["contract"]
+            contract = contracts[name] = contracts.get(name) or load(name)
+            task = asyncio.create_task(_answer(message, contract))
+            turns.add(task)
+            task.add_done_callback(turns.discard)
+        elif kind == "stop":
+            break
+    await asyncio.gather(*turns)
     return 0
+
+
+async def _answer(message: dict[str, Any], contract: Contract) -> None:
+    try:
+        _say(await _turn(message, contract))
+    except Exception as error:  # a bug of ours must be seen as a crash, not as a turn without an end
+        print(f"client: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 async def _turn(message: dict[str, Any], contract: Contract) -> dict[str, object]:

@@ -22,10 +22,13 @@ from .cases import Case, Suite
 from .provenance import provenance
 from .redact import request_record
 from .subjects.process import NoClaim, SubjectProcess
-from .subjects.registry import ANY_DIALECT, Subject
+from .subjects.registry import ANY_DIALECT, CONCURRENT, Subject
 
 if TYPE_CHECKING:
     from .server.app import FixtureServer, Trial
+
+# How many turns a subject that is `concurrent` is given at once, so that a silent case holds nobody up.
+_CONCURRENT_TURNS = 4
 
 # How long the server may need to notice that a client has gone.
 _PLAY_OVER_S = 5.0
@@ -131,7 +134,8 @@ async def _run_trials(
     try:
         async with asyncio.TaskGroup() as group:
             for process in processes:
-                group.create_task(work(process))
+                for _ in range(_CONCURRENT_TURNS if CONCURRENT in plan.subject.capabilities else 1):
+                    group.create_task(work(process))
     except ExceptionGroup as failed:  # a user's mistake is said in one line: the first
         raise failed.exceptions[0] from None
     return sorted(observed, key=lambda item: item.trial.encode())

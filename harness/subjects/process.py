@@ -34,7 +34,7 @@ class NoClaim:
 
 
 class SubjectProcess:
-    """Drives one subject; used by one task at a time."""
+    """Drives one subject; used by one task at a time, by several where the subject is `concurrent`."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
@@ -42,6 +42,8 @@ class SubjectProcess:
         self._errors: deque[str] = deque(maxlen=_STDERR_LINES)
         self._drain: asyncio.Task[None] | None = None
         self.ready: dict[str, Any] = {}
+        self._mail: dict[str, deque[dict[str, Any]]] = {}  # what was heard, by the trial it is about
+        self._reading, self._starting = asyncio.Lock(), asyncio.Lock()
 
     async def launch(self) -> None:
         """Start the process and say `start`, without waiting for the answer."""
@@ -74,15 +76,20 @@ class SubjectProcess:
 
     async def turn(self, message: dict[str, object]) -> dict[str, Any] | NoClaim:
         """Send one turn and wait for its claim."""
-        if self._process is None:
-            await self.launch()
-            await self.wait_ready()
+        async with self._starting:
+            if self._process is None:
+                await self.launch()
+                await self.wait_ready()
+        trial = str(message["trial"])
+        self._mail[trial] = deque()
         try:
             async with asyncio.timeout(_CLAIM_S):
                 await self._say({"kind": "turn", **message})
-                answer = await self._claim(message["trial"])
+                answer = await self._claim(trial)
         except TimeoutError:
             answer = NoClaim(reason="timeout", note=f"no claim within {_CLAIM_S:.0f} s")
+        finally:
+            del self._mail[trial]
         if isinstance(answer, NoClaim) and answer.reason != "unsupported":
             await self.kill()
         return answer
@@ -111,20 +118,34 @@ class SubjectProcess:
             self._drain.cancel()
             await asyncio.gather(self._drain, return_exceptions=True)
 
-    async def _claim(self, trial: object) -> dict[str, Any] | NoClaim:
+    async def _claim(self, trial: str) -> dict[str, Any] | NoClaim:
         while True:
-            answer = await self._hear(_CLAIM_S)
+            answer = await self._next(trial)
             if isinstance(answer, NoClaim):
                 return answer
-            if answer.get("trial") != trial:
-                other = str(answer.get("trial"))[:100]
-                return NoClaim(reason="malformed", note=f"a message about another trial: {other!r}")
             if answer["kind"] == "unsupported":
                 return NoClaim(reason="unsupported", note=str(answer.get("capability"))[:100])
             if answer["kind"] == "claim":
                 return _checked(answer)
             if answer["kind"] != "progress":
                 return NoClaim(reason="malformed", note=f"a message of kind {answer['kind'][:100]!r} in a turn")
+
+    async def _next(self, trial: str) -> dict[str, Any] | NoClaim:
+        """Give the next message about a trial; of all that wait, one reads for the others."""
+        while not self._mail[trial]:
+            async with self._reading:
+                if self._mail[trial]:
+                    break
+                if self._process is None:
+                    return NoClaim(reason="exit", note="the process was ended for another turn of its own")
+                answer = await self._hear(_CLAIM_S)
+                if isinstance(answer, NoClaim):
+                    return answer
+                about = str(answer.get("trial"))[:100]
+                if about not in self._mail:
+                    return NoClaim(reason="malformed", note=f"a message about another trial: {about!r}")
+                self._mail[about].append(answer)
+        return self._mail[trial].popleft()
 
     async def _hear(self, seconds: float) -> dict[str, Any] | NoClaim:
         """Read one message; a NoClaim for the end of output and for a line that is none."""
@@ -149,7 +170,8 @@ class SubjectProcess:
         return message
 
     async def _say(self, message: dict[str, object]) -> None:
-        assert self._process
+        if self._process is None:  # ended for another turn of its own; that is noticed when it is heard
+            return
         assert self._process.stdin
         with contextlib.suppress(ConnectionError):  # a dead process is noticed when it is heard
             self._process.stdin.write(json.dumps(message).encode() + b"\n")

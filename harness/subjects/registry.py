@@ -11,6 +11,9 @@ from ..schema import check
 
 STRICT = "strict"
 
+# The capability of taking further turns before the claim of the last.
+CONCURRENT = "concurrent"
+
 # In a subject's `dialects`: those that it names itself when it is ready.
 ANY_DIALECT = "*"
 
