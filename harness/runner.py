@@ -8,7 +8,6 @@ and what the subject claims.
 import asyncio
 import contextlib
 import platform
-import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -282,7 +281,7 @@ def _run_record(started_at: str, jobs: int, port: int) -> dict[str, object]:
         "run_id": str(uuid.uuid4()),
         "started_at": started_at,
         "finished_at": _now(),
-        "host": f"{socket.gethostname()} {platform.machine()}",
+        "host": f"{platform.system()} {platform.machine()}",  # the kind of machine, not its name
         "jobs": jobs,
         "port": port,
     }
