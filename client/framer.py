@@ -16,14 +16,13 @@ Where it is stricter than the standard: sizes are bounded, and `id` and `retry` 
 since a client that reconnects by itself splices two answers.
 
 Theory of operation. Lines are cut on bytes, since CR and LF never occur inside a character of
-several bytes; only data becomes text. An unfinished line is a list of pieces, joined once, so an
-8 MB line fed in 16-byte pieces costs 8 MB of copying and not 2 TB. Faults are values and come last
-in the list that `feed` returns: the events before one are good.
+several bytes; only data becomes text. Faults are values and come last in the list that `feed`
+returns: the events before one are good.
 """
 
-from .characters import Characters
-from .contract import Contract, Limits
-from .events import Event, FaultedError
+from .contract import Contract
+from .events import Event
+from .lines import LineFramer
 from .outcomes import LIMIT, Fault
 from .units import utf16_units
 
@@ -32,68 +31,19 @@ _CR = 13
 _COLON = 58
 
 
-class Line:
-    """One unfinished line: its pieces, joined once, and its length in UTF-16 units."""
-
-    def __init__(self, limit_utf16: int) -> None:
-        self._limit_utf16 = limit_utf16
-        self._pieces: list[bytes] = []
-        self._utf16 = 0
-
-    def extend(self, piece: bytes) -> Fault | None:
-        """Add a piece; a fault where the line grows beyond its limit."""
-        if not piece:
-            return None
-        self._pieces.append(piece)
-        self._utf16 += len(piece) if piece.isascii() else utf16_units(piece.decode())
-        if self._utf16 > self._limit_utf16:
-            return Fault(outcome=LIMIT, why=f"line over {self._limit_utf16} UTF-16 units")
-        return None
-
-    def take(self) -> bytes:
-        """Give the whole line and begin the next."""
-        line = b"".join(self._pieces)
-        self._pieces.clear()
-        self._utf16 = 0
-        return line
-
-
-class SseFramer:
+class SseFramer(LineFramer):
     """Cuts one event stream into events."""
 
     def __init__(self, contract: Contract) -> None:
-        self._limits: Limits = contract.limits
-        self._characters = Characters(contract.limits.input_utf16, contract.utf8_errors)
+        super().__init__(contract)
         self._at_start = True
         self._after_cr = False
-        self._line = Line(contract.limits.line_utf16)
         self._type = ""
         self._data: list[str] = []
         self._data_utf16 = 0
-        self._events = 0
-        self._faulted = False
-
-    def feed(self, data: bytes) -> list[Event | Fault]:
-        """Give the events that these bytes complete, and last the fault that they hold, if any."""
-        if self._faulted:
-            raise FaultedError
-        out: list[Event | Fault] = []
-        whole, later = self._characters.feed(data)
-        fault = (self._take(whole, out) if whole else None) or later
-        if fault:
-            self._faulted = True
-            out.append(fault)
-        return out
-
-    def flush(self) -> list[Event | Fault]:
-        """End the unfinished line and the unfinished event, as if a blank line had come."""
-        out: list[Event | Fault] = []
-        line = self._line.take()
-        fault = (self._field(line) if line else None) or self._dispatch(out)
-        return [*out, fault] if fault else out
 
     def _take(self, chunk: bytes, out: list[Event | Fault]) -> Fault | None:
-        """Cut whole characters into lines and act on each, up to the first fault."""
+        """Drop one leading BOM, and make every line end an LF."""
         if self._at_start:
             self._at_start = False
             chunk = chunk.removeprefix(_BOM)
@@ -103,16 +53,13 @@ class SseFramer:
         if _CR in chunk:
             self._after_cr = chunk[-1] == _CR
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *ended, rest = chunk.split(b"\n")
-        for piece in ended:
-            fault = self._line.extend(piece) or self._end_line(out)
-            if fault:
-                return fault
-        return self._line.extend(rest)
+        return super()._take(chunk, out)
 
-    def _end_line(self, out: list[Event | Fault]) -> Fault | None:
-        line = self._line.take()
+    def _act(self, line: bytes, out: list[Event | Fault]) -> Fault | None:
         return self._field(line) if line else self._dispatch(out)
+
+    def _end(self, line: bytes, out: list[Event | Fault]) -> Fault | None:
+        return (self._field(line) if line else None) or self._dispatch(out)
 
     def _field(self, line: bytes) -> Fault | None:
         """Process one line that is not blank (HTML 9.2.6, "process the field")."""
@@ -140,8 +87,4 @@ class SseFramer:
         self._type, self._data, self._data_utf16 = "", [], 0
         if not lines:
             return None
-        self._events += 1
-        if self._events > self._limits.events:
-            return Fault(outcome=LIMIT, why=f"more than {self._limits.events} events")
-        out.append(Event(type=kind or "message", data="\n".join(lines)))
-        return None
+        return self._emit(Event(type=kind or "message", data="\n".join(lines)), out)

@@ -7,7 +7,7 @@ opened: the laboratory does not know what is right.
 
 import hashlib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,6 +18,9 @@ from .names import UsageError, is_name
 from .schema import check
 
 MANIFEST = "manifest-sha256.txt"
+
+# The folder beside the suites that holds the contracts.
+CONTRACTS = "contracts"
 
 # The framings with which an ending can be seen; behind a whole Content-Length nobody looks.
 _PLAYABLE = {
@@ -274,6 +277,17 @@ def _check_frozen(folder: Path, cases: list[str], frozen: Mapping[str, str]) -> 
     gone = {name for name in frozen if name.partition("/")[0] in cases or name == "suite.toml"} - used
     for name in sorted(used | gone):
         _check_file(folder, name, frozen.get(name))
+
+
+def check_contracts(root: Path, names: Iterable[str]) -> None:
+    """Refuse contracts that are missing, or not as they were frozen."""
+    folder = root / CONTRACTS
+    frozen = _frozen(folder)
+    for name in sorted(set(names)):
+        path = folder / f"{name.replace('/', '-')}.toml"
+        if digest(_read(path)) != frozen.get(path.name):
+            check(read_toml(path), "contract", str(path))  # says what is wrong with it, where that is the reason
+            raise UsageError(f"{path}: is not as it was frozen; undo the change, or `run.py case freeze {CONTRACTS}`")
 
 
 def _check_file(folder: Path, name: str, frozen: str | None) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from . import present
 from .archive import Archive
-from .cases import MANIFEST, case_names, load_suite, read_toml, suite_names
+from .cases import MANIFEST, case_names, check_contracts, load_suite, read_toml, suite_names
 from .names import CASES, UsageError
 from .subjects import registry
 from .verdicts import Auditor, audit, beside, command, is_well
@@ -120,6 +120,7 @@ def _run_suite(args: argparse.Namespace) -> int:
     plan = Plan(subject=registry.find(args.subject), suites=tuple(suite for suite in suites if suite.cases))
     if not plan.suites:
         raise UsageError(f"no case of suite {args.suite!r} matches {args.case!r}")
+    check_contracts(args.cases, [name for suite in plan.suites for name in suite.contracts])
     out = args.out or Path("evidence") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{args.suite}"
     archive = Archive(out)
     with Auditor(out) as auditor:

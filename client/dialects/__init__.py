@@ -54,11 +54,15 @@ class Dialect:
             return Fault(outcome=PROTOCOL, why=str(wrong))
 
 
+# Modules here that are no dialect.
+_SHARED = frozenset({"named", "shape"})
+
+
 @cache
 def names() -> list[str]:
     """List the dialects that there are files for, sorted."""
     modules = (module.name for module in iter_modules(__path__))
-    return sorted(name.replace("_", "-") for name in modules if name != "shape")
+    return sorted(name.replace("_", "-") for name in modules if name not in _SHARED)
 
 
 @cache

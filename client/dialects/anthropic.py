@@ -7,10 +7,9 @@ A block that ended is not a message that ended: the stop reason comes in `messag
 end is `message_stop`. Pings may stand anywhere; new event types are to be tolerated.
 """
 
-from collections.abc import Callable
-
 from ..signals import Kind, Signal, error, finish, plain, reasoning, text
 from . import Dialect, shape
+from .named import Readers, read_named
 from .shape import Object
 
 _TOOL = "tool_use"
@@ -18,11 +17,8 @@ _TOOL = "tool_use"
 
 def read(event: str, value: Object) -> list[Signal]:
     """Read one event by its type; the event field has to say the same."""
-    kind = shape.text(value, "type")
-    if event not in ("message", kind):
-        raise shape.wrong(f"an event named {event!r} of the type {kind!r}")
-    known = _READERS.get(kind)
-    return known(value) if known else plain(Kind.UNKNOWN)
+    _, found = read_named(event, value, _READERS)
+    return plain(Kind.UNKNOWN) if found is None else found
 
 
 def _message_start(value: Object) -> list[Signal]:
@@ -65,7 +61,7 @@ def _message_delta(value: Object) -> list[Signal]:
     return found if reason is None else [*found, finish(reason)]
 
 
-_READERS: dict[str, Callable[[Object], list[Signal]]] = {
+_READERS: Readers = {
     "message_start": _message_start,
     "content_block_start": _block_start,
     "content_block_delta": _block_delta,

@@ -7,10 +7,9 @@
 each; here a call's block is moved out of the way of the contents'.
 """
 
-from collections.abc import Callable
-
 from ..signals import Kind, Signal, finish, plain, reasoning, text
 from . import Dialect, shape
+from .named import Readers, read_named
 from .shape import Object
 
 # Block numbers of calls begin here, contents stay below.
@@ -19,11 +18,8 @@ _CALL_BLOCKS = 1_000_000
 
 def read(event: str, value: Object) -> list[Signal]:
     """Read one event by its type; the event field has to say the same."""
-    kind = shape.text(value, "type")
-    if event not in ("message", kind):
-        raise shape.wrong(f"an event named {event!r} of the type {kind!r}")
-    known = _READERS.get(kind)
-    return known(value) if known else plain(Kind.UNKNOWN)
+    _, found = read_named(event, value, _READERS)
+    return plain(Kind.UNKNOWN) if found is None else found
 
 
 def _content_start(value: Object) -> list[Signal]:
@@ -76,7 +72,7 @@ def _message_end(value: Object) -> list[Signal]:
     return [*used, finish(shape.text(delta, "finish_reason")), *plain(Kind.DONE)]
 
 
-_READERS: dict[str, Callable[[Object], list[Signal]]] = {
+_READERS: Readers = {
     "message-start": lambda _: plain(Kind.START),
     "content-start": _content_start,
     "content-delta": _content_delta,

@@ -8,10 +8,9 @@ is trusted only where its status says the same as its name. There is no `[DONE]`
 behind the end, where nothing is read any more, or before it, where it means nothing.
 """
 
-from collections.abc import Callable
-
 from ..signals import INCOMPLETE, Kind, Signal, error, finish, plain, reasoning, refusal, text
 from . import Dialect, shape
+from .named import Readers, read_named
 from .shape import Object
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -20,12 +19,9 @@ _CUSTOM = "custom_tool_call"
 
 def read(event: str, value: Object) -> list[Signal]:
     """Read one event by its type; the event field has to say the same."""
-    kind = shape.text(value, "type")
-    if event not in ("message", kind):
-        raise shape.wrong(f"an event named {event!r} of the type {kind!r}")
-    known = _READERS.get(kind)
-    if known:
-        return known(value)
+    kind, found = read_named(event, value, _READERS)
+    if found is not None:
+        return found
     return plain(Kind.META if kind.startswith("response.") or kind == "keepalive" else Kind.UNKNOWN)
 
 
@@ -82,7 +78,7 @@ def _end(value: Object, status: str) -> list[Signal]:
     return [*used, finish(reason or status), *plain(Kind.DONE)]
 
 
-_READERS: dict[str, Callable[[Object], list[Signal]]] = {
+_READERS: Readers = {
     "response.created": lambda _: plain(Kind.START),
     "error": error,
     "response.failed": error,

@@ -254,3 +254,27 @@ def test_a_contract_that_is_gone(tmp_path: Path) -> None:
     (cases / "contracts/frozen-text-1.toml").unlink()
     assert "frozen-text-1.toml" in refused(run_py(*ONE, "--cases", cases, "--out", tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+CONTRACT_FAULTS = {
+    "missing": (Path.unlink, "frozen-text-1.toml: cannot be read: No such file or directory"),
+    "no TOML": (lambda path: path.write_text("name = \n"), "frozen-text-1.toml: Invalid value (at line 1"),
+    "an unknown value": (
+        lambda path: path.write_text(path.read_text().replace('usage = "optional"', 'usage = "maybe"')),
+        "frozen-text-1.toml: switch.usage: 'maybe' is not one of ['optional', 'required']",
+    ),
+    "a changed limit": (
+        lambda path: path.write_text(path.read_text().replace("8192", "8193")),
+        "frozen-text-1.toml: is not as it was frozen",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), CONTRACT_FAULTS.values(), ids=list(CONTRACT_FAULTS))
+def test_a_contract_that_cannot_be_used(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
+    """A contract is refused before anything is run, with file, key or line, and reason."""
+    cases = copy_cases(tmp_path)
+    spoil(cases / "contracts" / "frozen-text-1.toml")
+    done = run_py("--cases", cases, "--out", tmp_path / "run")
+    assert message in refused(done)
+    assert not (tmp_path / "run").exists()
