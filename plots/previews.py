@@ -82,7 +82,14 @@ def _title(audit: Audit) -> str:
 def _names(trials: Sequence[Trial]) -> dict[str, str]:
     """What each row is called: its case, or the whole trial id where the case alone is not enough."""
     count = Counter(trial.case for trial in trials)
-    return {trial.trial: trial.case if count[trial.case] == 1 else trial.trial for trial in trials}
+    suites = {trial.suite for trial in trials}
+    return {trial.trial: trial.case if count[trial.case] == 1 else _short(trial, len(suites) == 1) for trial in trials}
+
+
+def _short(trial: Trial, is_one_suite: bool) -> str:
+    """Name a trial by what tells it apart: the contract before the case, since long names are cut at their end."""
+    contract = trial.trial.partition("@")[2]
+    return f"{contract} {trial.case}" if is_one_suite else f"{contract} {trial.suite}/{trial.case}"
 
 
 def _head(sheet: Sheet, title: str, trials: Sequence[Trial]) -> None:

@@ -166,10 +166,10 @@ def test_long_texts_are_cut(report: Json, bare: Fonts) -> None:
 
 
 def test_same_case_under_two_contracts(report: Json, bare: Fonts) -> None:
-    """Where a case name is not enough the row is called by its trial id."""
+    """Where a case name is not enough the row is called by its contract as well, before what may be cut."""
     report["trials"][1]["case"] = report["trials"][0]["case"]
     written = texts(draw(read_audit(report), bare).svg)
-    assert [text for text in written if text.startswith("frozen/")]
+    assert [text for text in written if text.startswith("frozen-text/1 ")]
 
 
 def test_dollars_are_no_mathematics(report: Json, bare: Fonts) -> None:
