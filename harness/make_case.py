@@ -149,8 +149,7 @@ def _write(new: Path, source_suite: Path, document: Any, body: bytes) -> None:
             new.parent.rmdir()
         raise
     if not suite.is_file():
-        shared = (source_suite / "suite.toml").read_text(encoding="utf-8")
-        suite.write_text(shared.replace(f'name = "{source_suite.name}"', f'name = "{suite.parent.name}"', 1), "utf-8")
+        suite.write_text(_new_suite(source_suite / "suite.toml", suite.parent.name), "utf-8")
 
 
 def _empty_label(contracts: Sequence[str]) -> str:
@@ -158,3 +157,14 @@ def _empty_label(contracts: Sequence[str]) -> str:
     for name in contracts:
         lines += ["", f'[contract."{name}"]', '# outcome = ""', '# preview = ""', "# committed = false"]
     return "\n".join(lines) + "\n"
+
+
+def _new_suite(source: Path, name: str) -> str:
+    """Write the suite.toml of a suite that begins with one case: conversation and contracts of the source."""
+    document: Any = tomlkit.parse(source.read_text(encoding="utf-8"))
+    document["name"] = name
+    document["version"] = "1"
+    first = document["changelog"][0]
+    del document["changelog"][1:]
+    first["version"], first["text"] = "1", f"Begun with a case of {source.parent.name}."
+    return tomlkit.dumps(document)

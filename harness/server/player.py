@@ -2,7 +2,8 @@
 
 The endings are those a polite server never sends, so nothing here goes through aiohttp's own
 response: bytes are written as they are. A client that leaves cancels the play at once, which is
-why a stall holds nobody up. What the record says was sent was handed to the kernel.
+why a stall holds nobody up. What the record says was sent was given to the transport; only a reset
+waits until the peer's kernel has it.
 """
 
 import asyncio
