@@ -25,6 +25,10 @@ from .names import CASES, UsageError
 from .subjects import registry
 from .verdicts import Auditor, audit, beside, command, is_well
 
+# What is not in the standard library, and how to get it.
+_LIBRARIES = frozenset({"aiohttp", "jsonschema", "tomlkit"})
+_INSTALL = "`make run` makes .venv with all that is needed; use .venv/bin/python"
+
 # The word for every suite there is; a suite may not have it as its name.
 ALL = "all"
 
@@ -63,6 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where what goes wrong with it can be said
     except UsageError as error:
         present.complain(str(error))
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in _LIBRARIES:
+            raise
+        present.complain(f"{error.name} is not installed for {sys.executable}: {_INSTALL}")
         return 2
     except BrokenPipeError:  # whoever read our output has seen enough
         _drop_output()

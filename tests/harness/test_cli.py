@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -277,4 +278,13 @@ def test_a_contract_that_cannot_be_used(tmp_path: Path, spoil: Callable[[Path], 
     spoil(cases / "contracts" / "frozen-text-1.toml")
     done = run_py("--cases", cases, "--out", tmp_path / "run")
     assert message in refused(done)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_its_libraries(tmp_path: Path) -> None:
+    """An interpreter that has not what is needed is told so in one line, with how to get it."""
+    words = [sys.executable, "-S", "-B", "run.py", "--case", "seven-byte", "--out", str(tmp_path / "run")]
+    done = subprocess.run(words, cwd=HOME, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is not installed for" in refused(done)
     assert not (tmp_path / "run").exists()
