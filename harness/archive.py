@@ -32,6 +32,7 @@ class Archive:
         """Create the directory; raise UsageError where it is there already or cannot be made."""
         self.folder = folder
         self._hashes: dict[str, str] = {}
+        self._is_sealed = False
         if folder.is_symlink() or folder.exists():
             raise UsageError(f"{folder}: exists already; name a new directory")
         try:
@@ -78,11 +79,13 @@ class Archive:
         part = self.folder / f"{SEAL}.part"
         _put(part, seal)
         os.rename(part, self.folder / SEAL)
+        self._is_sealed = True
         return stable_root(manifest), digest(seal)
 
     def discard(self) -> None:
-        """Remove an archive that was not sealed."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove an archive that was not sealed; one that was is evidence, whatever came after."""
+        if not self._is_sealed:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _put(path: Path, data: bytes) -> None:

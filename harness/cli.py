@@ -132,14 +132,14 @@ def _run_suite(args: argparse.Namespace) -> int:
     check_contracts(args.cases, [name for suite in plan.suites for name in suite.contracts])
     out = args.out or Path("evidence") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{args.suite}"
     archive = Archive(out)
-    with Auditor(out) as auditor:
-        progress = _progress(len(plan.trials()))
-        try:
+    try:
+        with Auditor(out) as auditor:
+            progress = _progress(len(plan.trials()))
             asyncio.run(_interruptible(run(plan, archive, args.jobs, progress, auditor.begin)))
-        except BaseException:
-            archive.discard()
-            raise
-        found = auditor.report()
+            found = auditor.report()
+    except BaseException:
+        archive.discard()
+        raise
     beside(out, ".verdicts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
     _report(args, out, found)
     return 0 if is_well(found) else 1

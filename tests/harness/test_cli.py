@@ -288,3 +288,12 @@ def test_without_its_libraries(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "is not installed for" in refused(done)
     assert not (tmp_path / "run").exists()
+
+
+def test_too_few_file_descriptors(tmp_path: Path) -> None:
+    """A machine that gives no more descriptors is one line and exit 2, and leaves no directory behind."""
+    words = ["bash", "-c", 'ulimit -n 8; exec "$@"', "-", *command("--case", "seven-byte", "--out", tmp_path / "run")]
+    done = subprocess.run(words, cwd=HOME, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Too many open files" in refused(done)
+    assert not (tmp_path / "run").exists()
