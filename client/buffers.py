@@ -58,6 +58,7 @@ class Buffers:
         self._limit_utf16 = output_utf16
         self._used_utf16 = 0
         self.candidates: dict[int, Candidate] = {}
+        self._unfinished: set[int] = set()
         self._blocks: dict[int, str] = {}  # every block that was ever opened, with its kind
         self._open: set[int] = set()
         self.has_incomplete_block = False
@@ -67,9 +68,22 @@ class Buffers:
         """Say whether a block was opened and not closed."""
         return bool(self._open)
 
+    @property
+    def is_finished(self) -> bool:
+        """Say whether a candidate was seen, and every one that was has finished."""
+        return bool(self.candidates) and not self._unfinished
+
     def candidate(self, number: int) -> Candidate:
         """Give a candidate, which is seen from now on."""
-        return self.candidates.setdefault(number, Candidate())
+        if number not in self.candidates:
+            self.candidates[number] = Candidate()
+            self._unfinished.add(number)
+        return self.candidates[number]
+
+    def finish(self, number: int, reason: str) -> None:
+        """Note the raw reason with which a candidate finished."""
+        self.candidate(number).reason = reason
+        self._unfinished.discard(number)
 
     def open(self, block: int, kind: str) -> Fault | None:
         """Open a block; none is opened twice."""

@@ -236,10 +236,14 @@ class _Body(asyncio.Protocol):
         self.consumed_sha256.update(data)
         if self._chunk_ends and self._chunk_ends[0] == self.consumed_bytes:
             self._chunk_ends.popleft()
-        if self._paused and self._transport and len(self._buffer) <= _HIGH_WATER_BYTES // 2:
+        if len(self._buffer) <= _HIGH_WATER_BYTES // 2:
+            self._resume()
+        return data
+
+    def _resume(self) -> None:
+        if self._paused and self._transport:
             self._paused = False
             self._transport.resume_reading()
-        return data
 
     # -- waiting
 
@@ -256,6 +260,7 @@ class _Body(asyncio.Protocol):
 
     async def _wait(self) -> None:
         """Wait for anything to arrive, at most for the read time-out and the deadline."""
+        self._resume()  # a cap above the high-water mark needs more than is kept in store
         loop = asyncio.get_running_loop()
         silence_ends = loop.time() + self._read_timeout_s
         self._arrival = loop.create_future()

@@ -93,8 +93,7 @@ class Turn:
         """Where the turn stands: finished once every candidate that was seen has finished."""
         if not self._started:
             return State.NEW
-        seen = self._buffers.candidates.values()
-        return State.FINISHED if seen and all(c.reason is not None for c in seen) else State.OPEN
+        return State.FINISHED if self._buffers.is_finished else State.OPEN
 
     def apply(self, signals: list[Signal]) -> Fault | None:
         """Move by the signals of one event; give what settles the turn (COMPLETE included), or None."""
@@ -140,7 +139,7 @@ class Turn:
         candidate = self._buffers.candidate(signal.candidate)
         if candidate.reason is not None:
             return self._finish_again(candidate, signal.value)
-        candidate.reason = signal.value
+        self._buffers.finish(signal.candidate, signal.value)
         if self._buffers.has_open_block:
             return Fault(outcome=PROTOCOL, why="a finish while a block is open")
         found = self._classed(candidate, self._rules.reasons.get(signal.value))

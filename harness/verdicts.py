@@ -4,6 +4,7 @@ The auditor is a program, not a module; it is run in its own process with the pl
 and its JSON is read. Nothing here recomputes what it says.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -56,8 +57,9 @@ class Auditor:
     def begin(self) -> None:
         """Let it audit: the archive is sealed."""
         assert self._process.stdin
-        self._process.stdin.write(b"begin\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already: its report says why
+            self._process.stdin.write(b"begin\n")
+            self._process.stdin.flush()
 
     def report(self) -> dict[str, Any]:
         """Wait for its report; raise UsageError with the auditor's own words where there is none."""

@@ -47,7 +47,11 @@ def sending(*parts: bytes, reset: bool = False) -> Play:
 
 
 def asking(
-    play: Play, cap: int = 7, read_timeout_ms: int = 1000, on_preview: OnPreview | None = None
+    play: Play,
+    cap: int = 7,
+    read_timeout_ms: int = 1000,
+    on_preview: OnPreview | None = None,
+    contract: str = "frozen-text/1",
 ) -> tuple[Answer, float]:
     """Ask a server that plays this; give the answer and the seconds that would have passed."""
 
@@ -69,7 +73,7 @@ def asking(
                 f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/token/v1",
                 [],
                 "question",
-                contract=load("frozen-text/1"),
+                contract=load(contract),
                 dialect="openai-chat",
                 conditions=Conditions(read_cap_bytes=cap, read_timeout_ms=read_timeout_ms),
                 on_preview=on_preview,
@@ -100,6 +104,13 @@ def test_reads_depend_on_body_and_cap_alone(parts: tuple[bytes, ...], cap: int, 
     """The number of reads is the same in every framing, however TCP cuts the bytes."""
     answer, _ = asking(sending(*parts), cap=cap)
     assert summary(answer) == ("COMPLETE", reads, 253, "left")
+
+
+def test_a_cap_above_what_is_kept_in_store() -> None:
+    """A read may ask for more than the client keeps unread: it is served, and the socket is not left paused."""
+    body = b":" * 600_000 + b"\n" + GOOD
+    answer, _ = asking(sending(sized(len(body)) + body), cap=1_000_000, contract="strict/1")
+    assert summary(answer) == ("COMPLETE", 1, len(body), "left")
 
 
 def test_reads_stop_at_chunk_ends() -> None:
