@@ -3,19 +3,22 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
+CORPUS := .corpora/JSONTestSuite
 OUT    ?= evidence/$(shell date -u +%Y%m%dT%H%M%SZ)-frozen
 DIR    ?= evidence/reference-frozen
 SEEN   := run.py audit.py client harness plots tests bench
 
-.PHONY: run test audit plot case freeze lint bench lock wheel clean help
+.PHONY: run test corpora audit plot case freeze lint bench lock wheel clean help
 .DEFAULT_GOAL := help
 
 run: $(VENV)/run.stamp ## run the 22 frozen cases, archive, audit, draw
 	@$(PY) run.py --suite frozen --out "$(OUT)"
 	@$(PY) -m plots "$(OUT)"
 
-test: $(VENV)/dev.stamp ## the whole test suite
+test: $(VENV)/dev.stamp corpora ## the whole test suite
 	@$(PY) -m pytest -n auto
+
+corpora: $(CORPUS)/stamp ## fetch the JSON corpus that the tests read and nothing commits
 
 audit: ## audit an archive: make audit DIR=evidence/...
 	@$(PYTHON) -I -S audit.py "$(DIR)"
@@ -46,7 +49,7 @@ wheel: $(VENV)/dev.stamp ## build the wheel into dist/
 	@$(PY) -m build --wheel --no-isolation
 
 clean: ## remove what was built; evidence stays
-	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .corpora dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -59,4 +62,8 @@ $(VENV)/run.stamp: requirements/run.txt
 
 $(VENV)/dev.stamp: requirements/dev.txt $(VENV)/run.stamp
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(CORPUS)/stamp: requirements/corpora.txt tests/corpora/json_suite.py $(VENV)/dev.stamp
+	@$(PY) -m tests.corpora
 	@touch $@
