@@ -1920,11 +1920,14 @@ class Call:
         self.fragments: list[str] = []
 
     def identify(self, id_: str | None, name: str | None) -> bool:
-        """Whether id and name are not other ones than before."""
-        same = (id_ is None or self.id in (None, id_)) and (name is None or self.name in (None, name))
-        self.id = id_ if self.id is None else self.id
-        self.name = name if self.name is None else self.name
-        return same
+        """Take an id, then a name; False at the first that is another than before."""
+        if id_ is not None and self.id not in (None, id_):
+            return False
+        self.id = self.id if id_ is None else id_
+        if name is not None and self.name not in (None, name):
+            return False
+        self.name = self.name if name is None else name
+        return True
 
 
 class Turn:
@@ -2027,15 +2030,16 @@ class Turn:
             self.settle("PROTOCOL", f"a signal {signal.kind} in block {signal.block}, which is not open")
             return
         self.unfinished.add(signal.candidate)
-        call = self.call(signal) if signal.kind == "tool" else None
-        if call and not call.identify(signal.id, signal.name):
-            self.settle("PROTOCOL", f"a call has the id {call.id!r} and the name {call.name!r}, then others")
-            return
+        # Before the call: a signal that is too long is not added, nor is the call that it would have opened.
         grown = self.output_units + units(signal.value)
         if grown > self.limits.output_utf16:
             self.settle("LIMIT", f"the output exceeds output_utf16 = {self.limits.output_utf16} units")
             return
         self.output_units = grown
+        call = self.call(signal) if signal.kind == "tool" else None
+        if call and not call.identify(signal.id, signal.name):
+            self.settle("PROTOCOL", f"a call has the id {call.id!r} and the name {call.name!r}, then others")
+            return
         if call:
             call.fragments.append(signal.value)
         elif signal.kind == "refusal":
