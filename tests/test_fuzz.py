@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from client import Contract, Reader, Settled
-from client.events import Event, Framer
+from client.events import Framer, Item
 from client.outcomes import COMPLETE, Fault
 from fuzz import archives, json_texts
 from fuzz.framings import HEAD_BYTES
@@ -44,31 +44,31 @@ class Wrapped:
     def __init__(self, contract: Contract) -> None:
         self.inner = type(self).right(contract)
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         return self.inner.feed(data)
 
-    def flush(self) -> list[Event | Fault]:
+    def flush(self) -> list[Item]:
         return self.inner.flush()
 
 
 class LosesCr(Wrapped):
     """Loses every CR."""
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         return super().feed(data.replace(b"\r", b""))
 
 
 class DropsAtCuts(Wrapped):
     """Takes an LF at the beginning of a piece for the second half of a CRLF."""
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         return super().feed(data.removeprefix(b"\n"))
 
 
 class EndsAtU2028(Wrapped):
     """Takes U+2028 for the end of a line."""
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         return super().feed(data.replace("\u2028".encode(), b"\n"))
 
 
@@ -77,9 +77,9 @@ class TrustsChecksums(Wrapped):
 
     faulted = False
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         items = [] if self.faulted else super().feed(data)
-        events: list[Event | Fault] = [item for item in items if isinstance(item, Event)]
+        events: list[Item] = [item for item in items if not isinstance(item, Fault)]
         self.faulted |= len(events) < len(items)
         return events
 
@@ -89,9 +89,9 @@ class IsLate(Wrapped):
 
     def __init__(self, contract: Contract) -> None:
         super().__init__(contract)
-        self.late: list[Event | Fault] = []
+        self.late: list[Item] = []
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         now, self.late = self.late, super().feed(data)
         return now
 
@@ -103,7 +103,7 @@ class Hoards(Wrapped):
         super().__init__(contract)
         self.kept: list[bytes] = []
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         self.kept.append(bytes(bytearray(data)))
         return super().feed(data)
 

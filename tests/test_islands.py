@@ -14,6 +14,7 @@ TABLE: dict[str, dict[str, frozenset[str]]] = {
     "client": {
         "": frozenset(),
         "client/http.py": frozenset({"h11"}),
+        "client/strict_json.py": frozenset({"jiter"}),
         "client/validators.py": frozenset({"jsonschema"}),
     },
     "harness": {

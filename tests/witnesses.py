@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from client import CANCEL, Contract, Reader
-from client.events import Event, Framer
+from client.events import MESSAGE, Event, Framer
+from client.events import Item as EventOrFault
 from client.eventstream import EventStreamFramer
 from client.framer import SseFramer
 from client.ndjson import NdjsonFramer
@@ -145,10 +146,11 @@ def items_by_client(framer: Framer, pieces: Iterable[bytes], flushes: bool) -> l
     return found + [_item(item, None) for item in framer.flush()] if flushes else found
 
 
-def _item(item: Event | Fault, at: int | None) -> Item:
+def _item(item: EventOrFault, at: int | None) -> Item:
     if isinstance(item, Fault):
         return Item(item.outcome, None, at)
-    return Item(item.type, item.data.encode(), at)
+    event = item if isinstance(item, Event) else Event(MESSAGE, item)
+    return Item(event.type, event.data, at)
 
 
 def items_by_auditor(framing: str, body: bytes, contract: Contract) -> list[Item]:
@@ -176,7 +178,7 @@ def _inside(at: int, body: bytes) -> int | None:
 
 def json_by_client(text: str, depth: int) -> str | None:
     """Spell the value that the client reads; None where it refuses the text."""
-    value = parse(text, depth)
+    value = parse(text.encode(errors="surrogatepass"), depth)
     return None if isinstance(value, Fault) else _spelt(value)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from client.contract import load as load_contract
-from client.events import Event
+from client.events import MESSAGE, Event, Item
 from client.framer import SseFramer
 from client.outcomes import Fault
 from client.reader import Reader
@@ -65,9 +65,10 @@ def cut(vector: dict[str, Any], way: str) -> Iterator[bytes]:
         yield from pieces(body, way)
 
 
-def as_text(value: str | bytes) -> str:
-    """Give a part of an event as text, the one place that knows how a framing holds it."""
-    return value if isinstance(value, str) else value.decode()
+def as_texts(item: bytes | Event) -> list[str]:
+    """Give an event's type and data as text, the one place that knows how a framing holds them."""
+    kind, data = item if isinstance(item, Event) else (MESSAGE, item)
+    return [kind, data.decode()]
 
 
 def expected(vector: dict[str, Any]) -> list[list[str]]:
@@ -77,13 +78,10 @@ def expected(vector: dict[str, Any]) -> list[list[str]]:
 
 def framed(parts: Iterator[bytes]) -> list[list[str]]:
     """Feed the client's framer piece by piece; a fault is an event of a type that no vector has."""
-    framer, found = SseFramer(CONTRACT), list[Event | Fault]()
+    framer, found = SseFramer(CONTRACT), list[Item]()
     for part in parts:
         found += framer.feed(part)
-    return [
-        ["fault", item.outcome] if isinstance(item, Fault) else [as_text(item.type), as_text(item.data)]
-        for item in found
-    ]
+    return [["fault", item.outcome] if isinstance(item, Fault) else as_texts(item) for item in found]
 
 
 def audited(body: bytes) -> list[list[str]]:

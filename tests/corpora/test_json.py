@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 def parsed(text: bytes) -> Json | Fault:
     """Call the client's parser, the one place that knows what it takes."""
-    return parse(text.decode(), CONTRACT.limits.json_depth)
+    return parse(text, CONTRACT.limits.json_depth)
 
 
 def by_client(data: bytes) -> Found:
