@@ -142,7 +142,6 @@ def contest(plan: Plan, scale: Scale, instructions: dict[tuple[str, str], float]
         part=plan.part,
         variant=plan.variant,
         pieces=plan.cut,
-        unit="stream" if plan.variant == SHORT else "event",
         baseline=plan.baseline,
         entries=tuple(entry(name) for name in works),
     )

@@ -5,6 +5,7 @@ but a quotient of two that it was given.
 """
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 from . import readers
 from .checks import Target, targets
@@ -12,8 +13,8 @@ from .inputs import EVENTS
 from .peers import BASELINE, FRAMERS, OURS
 from .results import VARIANT_WORDS, Contest, Entry, Fact, Peak, Results, Shape, Span, Whole
 
-# A doubling that took more than so many times as long is called out, unless it was over in no time.
-STEEP, NO_TIME_SECONDS = 3.0, 0.1
+# Twice the size in more than so many times the time is called out, unless it was over in no time.
+STEEP, NO_TIME_SECONDS = 3.0, 0.25
 
 
 def report(results: Results) -> str:
@@ -49,6 +50,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _head(results: Results) -> str:
     machine, scale = results.machine, results.scale
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    facts = f"""Measured on {machine.date} on {machine.processor}, {machine.cores} cores, {machine.system},
+{machine.python}. Instructions: {results.counted}. Peers, as installed: {versions}."""
+    medians = f"""A figure is the median of {scale.rounds} rounds ({scale.shape_rounds} for the shapes, {scale.runs} for
+whole runs); in brackets stand the smallest and the largest. A speed above 1 is faster than the baseline named."""
     return f"""
 <!-- Made by `make bench`; edits are lost. -->
 # Performance
@@ -57,11 +62,13 @@ How fast the reading core is, measured against the libraries that people use for
 
 ![Speed against the peers](performance.svg)
 
-Measured on {machine.date} on {machine.processor}, {machine.cores} cores, {machine.system}, {machine.python}.
-Instructions: {results.counted}. Peers, as installed: {versions}.
+{_wrapped(facts)}
 
-A figure is the median of {scale.rounds} rounds ({scale.shape_rounds} for the shapes, {scale.runs} for whole runs); in
-brackets stand the smallest and the largest. A speed above 1 is faster than the baseline named."""
+{_wrapped(medians)}"""
+
+
+def _wrapped(text: str) -> str:
+    return fill(" ".join(text.split()), 118, break_long_words=False, break_on_hyphens=False)
 
 
 def _targets(found: list[Target]) -> str:
@@ -172,7 +179,7 @@ A megabyte is 2²⁰ bytes. CPU seconds of {OURS}'s framer; twice the size shoul
 {table(header, ours)}
 
 The peers, each driven to twice the size again until it took too long. Seconds at the largest size reached; in bold
-where the last doubling took more than {STEEP:g} times as long; "–" where nothing came through:
+where the last doublings took more than {STEEP:g} times as long each; "–" where nothing came through:
 
 {table(["shape, pieces", *names], theirs)}
 

@@ -35,14 +35,14 @@ class Entry:
     """One contestant on one input.
 
     `ratio` is the baseline's CPU time over its own, within a round: above 1 it is faster than the
-    baseline. `instructions` are for one unit; None where they were not counted.
+    baseline. A unit is an event, or a whole stream where it is short; uncounted instructions are None.
     """
 
     name: str
     ns: float  # CPU nanoseconds for one unit, median of the rounds
     mb_per_s: float
     ratio: Span
-    instructions: float | None
+    instructions: float | None  # for one unit
     is_floor: bool = False
 
 
@@ -53,7 +53,6 @@ class Contest:
     part: str  # framers, readers
     variant: str  # a key of VARIANT_WORDS
     pieces: str  # how it is cut, in words
-    unit: str  # event, stream
     baseline: str
     entries: tuple[Entry, ...]
 
@@ -76,7 +75,7 @@ class Peak:
     framer: str
     megabytes: float | None  # None where not even the smallest size came through
     seconds: float | None
-    growth: float | None  # the last size's time over that of half the size
+    growth: float | None  # for twice the size, the mean over the last two doublings
     note: str = ""  # what was wrong with what came out, or how it refused
 
 

@@ -106,12 +106,12 @@ def climb(framer: str, flood: Flood, scale: Scale) -> Peak:
             break
         size *= 2
     top = max(found, default=None)
-    half = None if top is None else found.get(top / 2)
+    quarter = None if top is None else found.get(top / 4)
     return Peak(
         framer=framer,
         megabytes=top,
         seconds=None if top is None else found[top],
-        growth=found[top] / half if top and half else None,
+        growth=(found[top] / quarter) ** 0.5 if top and quarter else None,
         note=note,
     )
 

@@ -16,7 +16,6 @@ def contests(part: str) -> tuple[Contest, ...]:
             part=plan.part,
             variant=plan.variant,
             pieces=plan.cut,
-            unit="event",
             baseline=plan.baseline,
             entries=tuple(
                 Entry(name=name, ns=1000, mb_per_s=230, ratio=FIVE, instructions=4000, is_floor=name in plan.floors)
