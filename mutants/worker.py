@@ -196,16 +196,17 @@ class Loaded:
     def chosen(self, file: File, lines: Iterable[int], near_lines: int) -> list[Any]:
         """The tests to ask: of those that run a line the likely ones first, as far as the time goes.
 
-        Likely are those that have caught most so far, then those that run a line nearby that few others run.
+        Likely are those that have caught most so far, then those that run a line nearby that few others run, and are
+        quick.
         """
         runs = self.runs.get(file.path, {})
         names = {name for line in lines for name in runs.get(line, ()) if name}
-        first = {name for name, _ in self.caught.most_common(10)}
+        first = {name for name, _ in self.caught.most_common(5)}
         rarity: dict[str, int] = {}
         for near in {line + off for line in lines for off in range(-near_lines, near_lines + 1)} if near_lines else ():
             for name in runs.get(near, ()):
                 rarity[name] = min(rarity.get(name, len(runs[near])), len(runs[near]))
-        order = sorted(names, key=lambda name: (name not in first, rarity.get(name, 0), self.cpu_s[name]))
+        order = sorted(names, key=lambda name: (name not in first, rarity.get(name, 1) * self.cpu_s[name]))
         times = itertools.accumulate(self.cpu_s[name] for name in order)
         return [self.items[name] for name, cpu_s in zip(order, times, strict=True) if cpu_s < self.target.most_cpu_s]
 
