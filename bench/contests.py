@@ -10,7 +10,7 @@ from functools import partial
 
 from . import readers
 from .inputs import SCRIPTS, VARIANTS, Stream, short_stream, streams
-from .peers import BASELINE, FRAMERS, OURS, Frame
+from .peers import BASELINE, FRAMERS, OURS, Data, Frame, texts
 from .readers import FRAMER_FLOORS, READER_FLOORS, READERS, Floor
 from .results import Contest, Entry, Span, Whole
 from .scale import Scale
@@ -83,7 +83,8 @@ class Plan:
             return _all([self.floors[name](body, pieces) for body, pieces in zip(bodies, cases, strict=True)])
         run = self._contestant(name)
         for number, (body, pieces) in enumerate(zip(bodies, cases, strict=True)):
-            if run(pieces) != (body.data if self.part == "framers" else body.answer):
+            got = run(pieces)
+            if (texts(got) if isinstance(got, list) else got) != (body.data if self.part == "framers" else body.answer):
                 raise WrongResultError(f"{self.key}: {name} gives something else than stream {number} holds")
 
         def work() -> None:
@@ -96,8 +97,8 @@ class Plan:
         return FRAMERS[name]() if self.part == "framers" else READERS[name]()
 
 
-def _extend(data: list[str], frame: Frame, pieces: list[bytes]) -> None:
-    data.extend(frame(pieces))
+def _extend(data: list[Data], frame: Frame, pieces: list[bytes]) -> None:
+    data.append(frame(pieces))
 
 
 def _all(works: list[Work]) -> Work:
@@ -151,8 +152,9 @@ def whole(scale: Scale) -> Whole:
     """Frame every stream once in 64 KiB pieces; raise WrongResultError if one event is not the right one."""
     frame, seconds, size, events = FRAMERS[OURS](), 0.0, 0, 0
     for number, body in enumerate(streams(scale.all_streams)):
-        pieces, data = body.pieces(CUTS["64 KiB"]), list[str]()
-        seconds += cpu_seconds(partial(_extend, data, frame, pieces))
+        pieces, given = body.pieces(CUTS["64 KiB"]), list[Data]()
+        seconds += cpu_seconds(partial(_extend, given, frame, pieces))
+        data = texts(given[0])
         if data != body.data:
             raise WrongResultError(f"stream {number} of all: an event is not the one that was sent")
         size, events = size + len(body.body), events + len(data)

@@ -8,7 +8,7 @@ Each body is fed as it is cut here, whole, and byte by byte; right is who gives 
 from dataclasses import dataclass
 
 from .inputs import cut
-from .peers import FRAMERS, Frame, Pieces
+from .peers import FRAMERS, Frame, Pieces, texts
 from .results import Fact
 
 
@@ -65,7 +65,7 @@ def answer(frame: Frame, question: Question) -> str:
 
 def _data(frame: Frame, pieces: Pieces) -> list[str] | str:
     try:
-        return frame(pieces)
+        return texts(frame(pieces))
     except Exception as error:  # a peer may refuse with anything
         return f"raises {type(error).__name__}"
 

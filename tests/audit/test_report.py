@@ -91,9 +91,10 @@ COLOURS = {"E-": "31", "N-": "33", "FA": "31", "NO": "31", "au": "1"}
 def test_the_colours(spoilt: Forge, court: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal findings and verdicts are red, notes yellow, the heading bold, and nothing else is changed."""
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stdout", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
     assert court.main([str(spoilt.folder), "--trace", "cancel"]) == 1
-    lines = sys.stdout.shown().splitlines()  # type: ignore[attr-defined]
+    lines = terminal.shown().splitlines()
     plain = expected("report.txt", spoilt).splitlines()
     assert [re.sub(r"\x1b\[[0-9]*m", "", line) for line in lines] == plain
     for line, bare in zip(lines, plain, strict=True):
@@ -106,18 +107,20 @@ def test_the_colours(spoilt: Forge, court: ModuleType, monkeypatch: pytest.Monke
 def test_a_sound_archive_is_green(good: Path, court: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """The conclusion is green where the exit code is 0."""
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stdout", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
     assert court.main([str(good)]) == 0
-    last = sys.stdout.shown().splitlines()[-1]  # type: ignore[attr-defined]
+    last = terminal.shown().splitlines()[-1]
     assert last.startswith("\x1b[32mSELF-CONSISTENT, NOT ANCHORED: ")
 
 
 def test_no_color(good: Path, court: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """NO_COLOR is heeded, and what stdout cannot carry is escaped."""
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(sys, "stdout", Terminal("ascii"))
+    terminal = Terminal("ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
     assert court.main([str(good), "--trace", "cancel"]) == 0
-    shown = sys.stdout.shown()  # type: ignore[attr-defined]
+    shown = terminal.shown()
     assert "\x1b" not in shown
     assert "\\u4f60\\u597d\\uff0c" in shown
 

@@ -24,7 +24,7 @@ NAMED = {
     "claim": SHAPES["CLAIM_SHAPE"],
 }
 # kind -> bounds of an integer, both included
-LEAST = {"count": (0, 2**53 - 1), "positive": (1, 2**53 - 1), "status": (200, 599), "depth": (1, 256)}
+LEAST = {"count": (0, 2**53 - 1), "positive": (1, 2**53 - 1), "status": (200, 599), "depth": (1, 128)}
 OUTCOMES = (
     "COMPLETE", "INCOMPLETE_STREAM", "INCOMPLETE_FINISH", "UNSUPPORTED_OUTCOME", "PROVIDER_ERROR", "PROTOCOL",
     "INVALID_JSON", "INVALID_UTF8", "LIMIT", "CONTENT_TYPE", "CANCELLED", "READ_TIMEOUT", "DEADLINE",
@@ -52,7 +52,7 @@ SAMPLES: dict[str, tuple[list[object], list[object]]] = {
     ),
     "date": ([DAY], ["2026-11-30", datetime.datetime(2026, 11, 30), datetime.time(1)]),
 }
-NUMBERS = [-1, 0, 1, 2, 199, 200, 256, 257, 599, 600, 2**53 - 1, 2**53, 1.0, float("nan")]
+NUMBERS = [-1, 0, 1, 2, 128, 129, 199, 200, 256, 599, 600, 2**53 - 1, 2**53, 1.0, float("nan")]
 
 
 def words(description: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from bench.contests import Plan, WrongResultError, plans
 from bench.facts import QUESTIONS, Question, answer
 from bench.inputs import Stream, stream
 from bench.instructions import count
-from bench.peers import FRAMERS, OURS, Pieces, RefusedError, endmark
+from bench.peers import FRAMERS, OURS, Data, Pieces, RefusedError, endmark
 from bench.readers import FRAMER_FLOORS, READERS
 from bench.scale import QUICK
 from bench.shapes import FLOODS, Flood
@@ -50,7 +50,7 @@ def test_floors_run(name: str) -> None:
 def test_who_gives_something_else_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A contestant that loses one event is refused before a clock starts."""
 
-    def lossy(pieces: Pieces) -> list[str]:
+    def lossy(pieces: Pieces) -> Data:
         return endmark()(pieces)[1:]
 
     monkeypatch.setitem(FRAMERS, OURS, lambda: lossy)
