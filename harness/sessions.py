@@ -12,6 +12,9 @@ from .names import UsageError
 if TYPE_CHECKING:
     from .cases import Case
 
+# What the bodies of a session may have together: a journal repeats them, and a line of the protocol is no longer.
+_BODIES_BYTES = 1024 * 1024
+
 # The steps that make a request, each for an attempt of its own; the latter two in place of another one.
 _ASKING = ("begin", "supersede", "retry")
 _REPLACING = ("supersede", "retry")
@@ -44,7 +47,10 @@ def check_session(where: str, case: "Case") -> None:
     asking = sum(step.asks for step in case.steps)
     if asking != len(case.exchanges):
         raise UsageError(f"{where}: step: {asking} steps make a request, there are {len(case.exchanges)} exchanges")
-    _check_steps(where, case.steps, [len(exchange.body) for exchange in case.exchanges])
+    sizes = [len(exchange.body) for exchange in case.exchanges]
+    if sum(sizes) > _BODIES_BYTES:
+        raise UsageError(f"{where}: exchange: bodies of {sum(sizes)} bytes, at most {_BODIES_BYTES} in one session")
+    _check_steps(where, case.steps, sizes)
     limit_ms = case.conditions["read_timeout_ms"] // 2
     for number, exchange in enumerate(case.exchanges, 1):
         if max(exchange.silences_ms) > limit_ms:

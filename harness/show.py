@@ -27,7 +27,7 @@ def show(found: Mapping[str, Any]) -> Iterator[str]:
     """Give the lines that show the traced trial of an audit."""
     trace = found["trace"]
     trial = next(item for item in found["trials"] if item["trial"] == trace["trial"])
-    if "journal" in trace:
+    if "exchanges" in trace:
         yield from _session(trial, trace)
         return
     yield from _heading(trial)
@@ -49,14 +49,13 @@ def _session(trial: Mapping[str, Any], trace: Mapping[str, Any]) -> Iterator[str
             + f" {line['reads']} reads, {line['consumed_bytes']} bytes; screen {line['state']} “"
             + f"{visible(line['display'])[:60]}”; {line['stored']} kept{f'; {said}' if said else ''}"
         )
-    for name, attempt in sorted(trace["attempts"].items()):
+    for exchange in trace["exchanges"]:
         yield ""
-        yield f"attempt {name}   {_LEGEND}"
+        yield f"attempt {exchange['attempt']}   {_LEGEND}"
         yield ""
-        yield from _drawn(attempt)
-        if attempt["end"]:
-            yield ""
-            yield _ended(attempt["end"])
+        yield from _drawn(exchange)
+        yield ""
+        yield _ended(exchange["end"])
 
 
 def _drawn(trace: Mapping[str, Any]) -> Iterator[str]:
@@ -105,7 +104,7 @@ def _end(trial: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _ended(end: Mapping[str, Any]) -> str:
-    return f"{end['outcome']} at byte {end['at_byte']} ({end['kind']}): {visible(end['why'])}"
+    return f"{end['outcome'] or 'no outcome'} at byte {end['at_byte']} ({end['kind']}): {visible(end['why'])}"
 
 
 class _Body:

@@ -90,6 +90,16 @@ def test_several_exchanges_need_steps(tmp_path: Path) -> None:
         check_case(root / "talks/two")
 
 
+def test_bodies_that_no_journal_holds(tmp_path: Path) -> None:
+    """The bodies of a session are no longer together than a line of the subject protocol."""
+    root = write_session(tmp_path)
+    (root / "talks/two/new.sse").write_bytes(b":" * (2**20 - SIZE))
+    assert len(check_case(root / "talks/two").exchanges) == 2
+    (root / "talks/two/new.sse").write_bytes(b":" * (2**20 - SIZE + 1))
+    with pytest.raises(UsageError, match=r"exchange: bodies of 1048577 bytes, at most 1048576"):
+        check_case(root / "talks/two")
+
+
 def test_a_stall_is_a_silence_that_can_be_played(tmp_path: Path) -> None:
     """A read that times out in a session has the ending `stall`, whose silence has no end."""
     root = write_session(tmp_path, CASE.replace('body = "new.sse"', 'body = "new.sse"\nending = "stall"'))
