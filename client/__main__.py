@@ -72,11 +72,7 @@ async def _serve() -> int:
         elif kind == "turn":
             name = message["contract"]
             contract = contracts[name] = contracts.get(name) or load(name)
-            work = _turn(message, contract)
-            if message.get("steps"):
-                inbox = sessions[message["trial"]] = _Inbox()
-                work = _session(message, contract, inbox)
-            task = asyncio.create_task(_answer(work))
+            task = asyncio.create_task(_answer(_work(message, contract, sessions)))
             turns.add(task)
             task.add_done_callback(turns.discard)
         elif kind == "finish":
@@ -87,6 +83,14 @@ async def _serve() -> int:
         inbox.put_nowait(None)
     await asyncio.gather(*turns)
     return 0
+
+
+def _work(message: dict[str, Any], contract: Contract, sessions: dict[str, _Inbox]) -> Coroutine[Any, Any, None]:
+    """Give what a turn asks for: one answer, or a session that takes steps."""
+    if not message.get("steps"):
+        return _turn(message, contract)
+    inbox = sessions[message["trial"]] = _Inbox()
+    return _session(message, contract, inbox)
 
 
 async def _answer(work: Coroutine[Any, Any, None]) -> None:

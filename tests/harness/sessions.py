@@ -119,11 +119,16 @@ ready()
 """
 
 
-def a_session_subject(folder: Path, program: str) -> Subject:
-    """Write a subject that takes sessions, and read it as the registry does."""
+def write_session_subject(folder: Path, program: str) -> Path:
+    """Write a subject that takes sessions."""
     home = write_subject(folder, PREAMBLE + program)
     edit(home / "subject.toml", '"read-timeout"]', '"read-timeout", "steps"]')
-    return find(str(home))
+    return home
+
+
+def a_session_subject(folder: Path, program: str) -> Subject:
+    """Write a subject that takes sessions, and read it as the registry does."""
+    return find(str(write_session_subject(folder, program)))
 
 
 def a_session_run(folder: Path, subject: Subject, case: str = CASE, label: str = LABEL) -> Path:
