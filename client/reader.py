@@ -10,6 +10,7 @@ cancellation belong to the caller, who reports them with `stop`. End of input is
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from .buffers import Call
 from .contract import Contract, ContractError
@@ -76,6 +77,26 @@ class Settled:
     def answer(self) -> str | None:
         """The answer's text, which exists only where the turn is COMPLETE."""
         return self.preview if self.outcome == COMPLETE else None
+
+
+class Judge(Protocol):
+    """The surface of a reader, which attempts have as well: whatever feeds one can feed the other."""
+
+    @property
+    def settled(self) -> Settled | None:
+        """How the turn ended, once it has."""
+
+    def head(self, status: int, content_type: str | None, content_encoding: str | None = None) -> Settled | None:
+        """Judge the response head."""
+
+    def feed(self, data: bytes) -> Settled | None:
+        """Judge the next bytes of the body."""
+
+    def end(self, transport_end: str = "eof", *, is_framed: bool = True) -> Settled:
+        """Judge the end of the body."""
+
+    def stop(self, outcome: Outcome, why: str) -> Settled:
+        """Settle the turn for a reason outside the bytes."""
 
 
 class Reader:
