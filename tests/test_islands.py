@@ -16,6 +16,8 @@ TABLE: dict[str, dict[str, frozenset[str]]] = {
         "client/http.py": frozenset({"h11"}),
         "client/strict_json.py": frozenset({"jiter"}),
         "client/validators.py": frozenset({"jsonschema"}),
+        # SQLAlchemy: one set of statements for SQLite and PostgreSQL, on a connection of the caller's if need be.
+        "client/attempts/sql.py": frozenset({"sqlalchemy"}),
     },
     "harness": {
         "": frozenset(),

@@ -152,6 +152,10 @@ class Moves:
     def look(self, tx: Transaction, reading: Reading) -> Result | None:
         """Give the result of an attempt that is decided: ownership is asked before the turn is judged."""
         record = self._known(tx, "commit", reading.id)
+        if record.contract != self.contract.name:
+            raise DeniedError(
+                f"commit: attempt {record.attempt_id} was begun under {record.contract}, not {self.contract.name}"
+            )
         return None if record.decided is None else self._again(tx, record, record.decided, reading)
 
     def judge(self, reading: Reading) -> Judged:
