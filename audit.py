@@ -3705,15 +3705,6 @@ def session_label_conflict(trial: SessionTrial) -> Verdict | None:
     return None
 
 
-def session_uncleared(trial: SessionTrial) -> Verdict | None:
-    """What was cleared is there again."""
-    before = trial.suite.history
-    for held in held_histories(trial):
-        if before and not held.right.base and held.found[: len(before)] == before:
-            return more(trial), f"{held.where} kept what was cleared", brief(held.found[len(before) - 1])
-    return None
-
-
 def session_altered(trial: SessionTrial) -> Verdict | None:
     """A history holds what nobody said, or not as it was said."""
     question = {"role": "user", "content": trial.suite.question}
@@ -3734,18 +3725,34 @@ def session_altered(trial: SessionTrial) -> Verdict | None:
     return None
 
 
-def wrong_texts(trial: SessionTrial, held: Held) -> list[str]:
-    """Answers that no exchange says, or accepted ones that were cut."""
+def said_texts(trial: SessionTrial) -> tuple[list[str], list[str]]:
+    """All text that each exchange says, and the same of those whose attempt may not publish."""
     decisions = [attempt.decision for attempt in trial.replay.attempts.values()]
-    said, unaccepted = [], []
-    for number, case in enumerate(trial.session.exchanges if held.extra else []):
+    said, foreign = [], []
+    for number, case in enumerate(trial.session.exchanges):
         framing = trial.contract.dialects[case.dialect].framing
         said.append(lenient_text(case.body, case.dialect, framing))
         if decisions[number : number + 1] != ["accepted"]:
-            unaccepted.append(said[-1])
-    # One text in the place of another: published by whom may not publish, or else a right one that was cut.
-    sources = unaccepted if held.missing else said
-    return [text for text in held.extra if not any(source.startswith(text) for source in sources)]
+            foreign.append(said[-1])
+    return said, foreign
+
+
+def wrong_texts(trial: SessionTrial, held: Held) -> list[str]:
+    """Answers that no exchange says, or a right one that was cut."""
+    said, foreign = said_texts(trial) if held.extra else ([], [])
+    # One text in the place of another is a change, unless whoever may not publish has said it.
+    return not_said(held.extra, foreign if held.missing else said)
+
+
+def foreign_texts(trial: SessionTrial, held: Held) -> list[str]:
+    """Answers of attempts that may not publish."""
+    _, foreign = said_texts(trial) if held.extra else ([], [])
+    return beyond(held.extra, not_said(held.extra, foreign))
+
+
+def not_said(texts: list[str], sources: list[str]) -> list[str]:
+    """The texts with which no source begins."""
+    return [text for text in texts if not any(source.startswith(text) for source in sources)]
 
 
 def same_answers(trial: SessionTrial, held: Held) -> bool:
@@ -3761,27 +3768,21 @@ def same_answer(kept: dict[str, Any], right: dict[str, Any], exactly: bool) -> b
     return kept["content"] == right["content"] and same_calls
 
 
-def more(trial: SessionTrial) -> str:
-    """The word for an answer too much."""
-    return "NON_STRICT" if trial.label.authority == "judgement" else "FALSE_COMMIT"
-
-
-def less(trial: SessionTrial) -> str:
-    """The word for an answer too little."""
-    return "OVER_STRICT" if trial.label.authority == "judgement" else "FALSE_WITHHOLD"
-
-
 def session_kept_wrongly(trial: SessionTrial) -> Verdict | None:
     """A history holds an answer too much, or one too little."""
     if dispatched := trial.record["claim"]["dispatched"]:
         return "FALSE_COMMIT", "dispatched a tool", f"dispatched {dispatched}, nothing may be"
+    judged = trial.label.authority != "judgement"
+    too_much, too_little = ("FALSE_COMMIT", "FALSE_WITHHOLD") if judged else ("NON_STRICT", "OVER_STRICT")
     for held in held_histories(trial):
-        if held.extra:
-            return more(trial), f"{held.where} holds an answer that it must not", brief(held.extra)
-        if held.missing:
-            return less(trial), f"{held.where} lacks a good answer", brief(held.missing)
+        if foreign := foreign_texts(trial, held):
+            return too_much, f"{held.where} holds an answer that may not be published", brief(foreign)
+        if len(held.texts) > len(held.right.texts):
+            return too_much, f"{held.where} holds an answer twice, or one too early", brief(held.extra)
+        if len(held.texts) < len(held.right.texts):
+            return too_little, f"{held.where} lacks a good answer", brief(held.missing)
         if len(held.own) % 2:
-            return more(trial), f"{held.where} holds a question that got no answer", brief(held.own[-1])
+            return too_much, f"{held.where} holds a question that got no answer", brief(held.own[-1])
     return None
 
 
@@ -3821,7 +3822,6 @@ SESSION_RULES = (
     session_not_delivered,
     no_claim,
     session_label_conflict,
-    session_uncleared,
     session_altered,
     session_kept_wrongly,
     session_misreported,
@@ -3840,11 +3840,14 @@ def naive_sessions(trials: list[Trial | SessionTrial], found: Findings) -> dict[
     for trial in trials:
         if not isinstance(trial, SessionTrial) or trial.label.fails is None or trial.record["claim"] is None:
             continue
-        how = departures(claimed_session(trial), trial.owned) if trial.owned else []
+        if trial.owned is None:  # then nothing says what it differs from
+            continue
+        seen = claimed_session(trial)
+        how = departures(seen, trial.owned)
         controls[trial.id] = {"fails": bool(how), "how": how}
         if trial.label.fails and not how:
             text = "this control has to fail, and stores, writes and shows what the owned policy does"
-            found.add("CONTROL_DID_NOT_FAIL", trial.place, text, in_words(claimed_session(trial)))
+            found.add("CONTROL_DID_NOT_FAIL", trial.place, text, in_words(seen))
     return controls
 
 
@@ -4353,8 +4356,8 @@ def in_words(session: dict[str, Any]) -> str:
         f"{name} {attempt['decision']}" + (f" ({attempt['outcome']})" if attempt["outcome"] else "")
         for name, attempt in (session["attempts"] or {}).items()
     )
-    shown = f"the screen is {session['state']} with {brief(session['display'])}"
-    return f"{', '.join(attempts)}; stored {brief(session['stored'])}, {session['writes']} writes; {shown}"
+    shown = f"screen {session['state']} {brief(session['display'])}"
+    return f"{', '.join(attempts)}; stored {brief(session['stored'])}, writes {session['writes']}; {shown}"
 
 
 def totals(trials: list[Trial | SessionTrial], rows: list[dict[str, Any]]) -> dict[str, Any]:
