@@ -94,7 +94,7 @@ def test_frozen_case(fact: dict[str, Any], shipped: audit.Archive) -> None:
     folder = f"frozen/{fact['id']}/"
     loaded = audit.load_case(shipped, folder)
     label = audit.load_label(shipped, folder, "frozen-text/1")
-    assert loaded is not None
+    assert isinstance(loaded, audit.Case)
     assert label is not None
     derived = audit.derive(loaded, contract())
     assert hashlib.sha256(loaded.body).hexdigest() == fact["sha256"]
