@@ -67,19 +67,20 @@ from typing import Any, NamedTuple
 
 # sha256 of cases/<suite>/manifest-sha256.txt for every suite that is shipped.
 SUITES = {
-    "anthropic": "95c2ebba747f3d468aa21f10d9d48183ffb0ca867655334aaaaf850c2fb0e637",
-    "bedrock": "29fa59d913ad54e36a9ac83e6e6f3a192c8f8b296591a5b4527d5b6f75e1e036",
-    "cohere": "bcb73be21eb867c15b7ab10a42f6645e672b64e0eb0055a5a857d0d91435d452",
+    "anthropic": "4bc132d9c1a6832c5acc6de3be943786be7d65f337c13c1e4b11449ce4fcb1d7",
+    "bedrock": "a1d95409d65decb5d72f90ef8837e7c6a7b9ddac789db905afeaae0d053125e3",
+    "cohere": "67cada96dbdef0212d602d5c532279dac0b7a642b4581bad6707d644da9f2a66",
     "frozen": "39819d8528f447cf7710b290bfdeddee475f965a8b6e70f7af4319d71ce3eb0f",
-    "gemini": "4061e64e1dd7125e6244f6979655980de7648fa29b67ca9a0b1611d893a7ac50",
-    "mistral": "680cd919e8067caf2dc0ddce3bbd5def338cc455a1d36bed4df08a8fe68149fc",
-    "ollama": "c811be2405b8184bb2568f4c010c5f50ab251ed0cc614ffe9fe6ade7eb4deb6a",
-    "openai-chat": "3a22e99d835b21f3476a9d96c37d2b07e94af4bf2db9b1d95d1e719e772f1dfb",
-    "openai-responses": "e273f1c3e695b22e9808f33edf91860ac976f8211776f7e32ffb248165a29fb5",
+    "gemini": "41c52b01fbaebee3903e40fcbc73a4c0d1e7d2cf52509c2e0f6844d33a553c89",
+    "mistral": "c80646cde26c135c5144013828ed2b3a52fbc9ff5cdbe826742b60ce3ecd543f",
+    "ollama": "e6c5fc1a615b6a47a52f56c355a21c43f778a34c2e3295314c59c02a9ea71c8e",
+    "openai-chat": "3a2786ddc3a14e913558aba97f800933d8d0337d7b234b0086d6072de8c7d6a9",
+    "openai-responses": "02938b6c98d998403662c6108aff2193605f34fbc79b3973aa0f7831e3e6b213",
+    "sessions": "eeda7895b1360dcc9c4853a2a936b6f8a5d2b0891eb99a3d9a124030603c1d5a",
     "wild": "7fecb0affaca8e2ac8b5ed0014ad5cfa1b6071e87c5647bac8f91530e98a91f8",
 }
 # sha256 of cases/contracts/manifest-sha256.txt.
-CONTRACTS = "bd4c1cf7386961158d66da7de97be740bbd0ff3acdacad2aa5d4eb0510b29cf0"
+CONTRACTS = "c6669bcaf291d04221ed1793f6ba60f8fd6b0f6b27b01c34d615cede2a1e1333"
 
 BAGIT_TXT = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 BAG_INFO_TXT = b"Bag-Software-Agent: endmark\n"
