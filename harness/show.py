@@ -38,23 +38,18 @@ def show(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _session(trial: Mapping[str, Any], trace: Mapping[str, Any]) -> Iterator[str]:
-    """Give the steps of a session in order, and then the body of each attempt."""
+    """Give what a session came to, and then the body of each attempt in the order of their requests."""
+    claim = trial["claim"] or {}
     yield f"{trial['trial']}  {visible(trial['title'])}"
     yield f"attempts: {attempts(trial)}; verdict {trial['verdict']} ({plain(trial['verdict'])})"
-    yield ""
-    for number, line in enumerate(trace["journal"], 1):
-        said = ", ".join(str(line[key]) for key in ("result", "outcome") if line[key])
-        yield (
-            f"{number:>4}  {line['do']} {line['attempt'] or ''}".ljust(20)
-            + f" {line['reads']} reads, {line['consumed_bytes']} bytes; screen {line['state']} “"
-            + f"{visible(line['display'])[:60]}”; {line['stored']} kept{f'; {said}' if said else ''}"
-        )
+    if claim:
+        kept = ", ".join(f"“{visible(text)[:60]}”" for text in claim["stored"]) or "nothing"
+        yield f"history: {kept}, {claim['writes']} written; screen {claim['state']} “{visible(claim['display'])[:60]}”"
+    yield _LEGEND
     for exchange in trace["exchanges"]:
         yield ""
-        yield f"attempt {exchange['attempt']}   {_LEGEND}"
-        yield ""
+        yield f"attempt {exchange['attempt']}:"
         yield from _drawn(exchange)
-        yield ""
         yield _ended(exchange["end"])
 
 

@@ -181,30 +181,39 @@ def test_no_claim() -> None:
     assert "subject: no outcome claimed, history of - entries" in list(show(found))[2]
 
 
-def test_a_session() -> None:
-    """A session is shown step by step, and then each attempt's body with how it ended."""
-    line = {"do": "read", "attempt": "a", "result": None, "outcome": None, "consumed_bytes": 9, "reads": 2}
-    line |= {"preview": "你", "display": "你", "state": "generating", "stored": 0}
-    said = line | {"do": "commit", "result": "superseded", "outcome": "SUPERSEDED", "display": "new\n", "stored": 1}
-    cleared = line | {"do": "clear", "attempt": None, "display": "", "state": "idle"}
-    body = a_trace(characters=[[6, 9]])["trace"]
-    end = {"kind": "left", "at_byte": 3, "outcome": None, "why": "nobody read on"}
-    found = {
-        "trials": [a_session()["trials"][0]],
-        "trace": {
-            "trial": TRIAL["trial"],
-            "journal": [line, said, cleared],
-            "exchanges": [body | {"attempt": "a"}, a_trace(b"x")["trace"] | {"attempt": "b", "end": end}],
-        },
-    }
-    lines = list(show(found))
-    assert lines[1] == "attempts: a refused (INCOMPLETE_STREAM), b accepted; verdict AGREE (right)"
-    assert lines[3:6] == [
-        "   1  read a         2 reads, 9 bytes; screen generating “你”; 0 kept",
-        "   2  commit a       2 reads, 9 bytes; screen generating “new\\n”; 1 kept; superseded, SUPERSEDED",
-        "   3  clear          2 reads, 9 bytes; screen idle “”; 0 kept",
+def a_session_trace() -> dict[str, Any]:
+    """Give an audit with a trace of a session of two attempts."""
+    end = {"kind": "left", "at_byte": 1, "outcome": None, "why": "nobody read on"}
+    exchanges = [
+        a_trace(characters=[[6, 9]])["trace"] | {"attempt": "a"},
+        a_trace(b"x")["trace"] | {"attempt": "b", "end": end},
     ]
-    assert lines[7].startswith("attempt a   │ a read ends")
-    assert lines[9] == "     0  data: ‹你›␊"
-    assert "INCOMPLETE_STREAM at byte 12 (eof): no terminal event" in lines
-    assert lines[-1] == "no outcome at byte 3 (left): nobody read on"
+    return {"trials": a_session()["trials"], "trace": {"trial": TRIAL["trial"], "exchanges": exchanges}}
+
+
+def test_a_session() -> None:
+    """A session is shown with what it came to, and then each attempt's body with how it ended."""
+    lines = list(show(a_session_trace()))
+    assert lines[1] == "attempts: a refused (INCOMPLETE_STREAM), b accepted; verdict AGREE (right)"
+    assert lines[2] == "history: “new”, 1 written; screen accepted “new”"
+    assert lines[3].startswith("│ a read ends")
+    assert lines[4:] == [
+        "",
+        "attempt a:",
+        "     0  data: ‹你›␊",
+        "    10  ␊",
+        "    11  x",
+        "INCOMPLETE_STREAM at byte 12 (eof): no terminal event",
+        "",
+        "attempt b:",
+        "     0  x",
+        "no outcome at byte 1 (left): nobody read on",
+    ]
+
+
+def test_a_session_without_a_claim() -> None:
+    """Without a claim the bodies are shown all the same."""
+    found = a_session_trace()
+    found["trials"][0] |= {"claim": None, "verdict": "NO_CLAIM"}
+    assert list(show(found))[1] == "attempts: -; verdict NO_CLAIM (no claim)"
+    assert len(list(show(found))) == len(list(show(a_session_trace()))) - 1
