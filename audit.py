@@ -602,7 +602,7 @@ CONTRACT_SHAPE = closed({
     "dialect": mapping(RULES_SHAPE),
     "history": closed({ending: one_of(*rules) for ending, rules in HISTORY_RULES.items()}),
 }, {
-    "attempts": closed({}, {"policy": one_of(*POLICIES), "retries": POSITIVE}),
+    "attempts": closed({}, {"policy": one_of(*POLICIES), "retries": COUNT}),
 })  # fmt: skip
 
 # ====================================================================================================
