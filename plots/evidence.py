@@ -191,12 +191,13 @@ def _trial(row: Any) -> Trial:
     row = _object(row, "trials[]")
     derived, claim = _object(row.get("derived"), "derived"), row.get("claim") or {}
     shown = {key: derived.get(key) if claim.get(key) is None else claim[key] for key in _SHOWN}
+    claimed = claim.get("committed") is not None
     if "stored" in derived:  # a session: its screen in the end, and whether anything stayed
-        stored = derived["stored"] if claim.get("stored") is None else claim["stored"]
+        said, claimed = claim or derived, bool(claim)
         shown = {
             "outcome": shown["outcome"] or "no outcome",
-            "preview": derived.get("display") if claim.get("display") is None else claim["display"],
-            "committed": bool(stored),
+            "preview": said.get("display"),
+            "committed": bool(said.get("stored")),
         }
     return Trial(
         trial=_text(row, "trial"),
@@ -206,7 +207,7 @@ def _trial(row: Any) -> Trial:
         outcome=_text(shown, "outcome"),
         preview=_text(shown, "preview"),
         committed=bool(shown["committed"]),
-        claimed=claim.get("committed") is not None,
+        claimed=claimed,
     )
 
 

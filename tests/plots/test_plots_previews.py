@@ -147,6 +147,32 @@ def test_no_claim_commits_nothing(report: Json, bare: Fonts) -> None:
     assert "5 committed of 22" in written[0]
 
 
+def session(claim: Json | None) -> Json:
+    """Give the row of a session as the auditor gives it: what was shown and stored, and no outcome of one body."""
+    derived = {"stored": ["kept"], "display": "kept", "state": "accepted", "outcome": "COMPLETE"}
+    names = {"trial": "sessions/normal@strict/1", "suite": "sessions", "case": "normal", "contract": "strict/1"}
+    return {**names, "verdict": "AGREE", "derived": derived, "claim": claim}
+
+
+@pytest.mark.parametrize(
+    ("claim", "word", "committed"),
+    [
+        ({"stored": ["kept"], "display": "kept", "outcome": "COMPLETE"}, "committed · COMPLETE", 1),
+        ({"stored": [], "display": "half", "outcome": None}, "refused · COMPLETE", 0),
+        (None, "no claim · COMPLETE", 0),
+    ],
+)
+def test_a_session_is_told_by_what_it_stored(
+    claim: Json | None, word: str, committed: int, report: Json, bare: Fonts
+) -> None:
+    """A session that stored an answer is committed, one that stored none is refused, and its screen is the preview."""
+    report["trials"] = [session(claim)]
+    written = texts(draw(read_audit(report), bare).svg)
+    assert word in written
+    assert f"{committed} committed of" in written[0]
+    assert (claim or {"display": "kept"})["display"] in written
+
+
 def test_missing_outcome_comes_from_the_auditor(report: Json, bare: Fonts) -> None:
     """A subject that claims no outcome is shown with the derived one."""
     row = next(row for row in report["trials"] if row["case"] == "missing-done")
