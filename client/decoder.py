@@ -7,11 +7,13 @@ which gives the same signals.
 
 from .dialects import Dialect
 from .outcomes import Fault
-from .signals import Signal
+from .signals import Kind, Signal
 from .stencil import Stencil
 
-# How often a stream may have a stencil cut: one that never repeats itself is not worth more attempts.
+# How often it is tried to cut a stencil in one stream, and the longest event that one is cut from: what
+# never repeats itself, and what is far longer than a delta, is not worth the second reading.
 STENCILS = 8
+STENCIL_BYTES = 16 * 1024
 
 
 class Decoder:
@@ -34,14 +36,16 @@ class Decoder:
     def signals(self, kind: str, data: bytes) -> list[Signal] | Fault:
         """Read one event; a Fault for JSON that is none and for a shape that the protocol lacks."""
         found = self._dialect.signals(kind, data, self._max_depth)
-        if self._cuts_left and not isinstance(found, Fault):
+        if self._cuts_left and len(data) <= STENCIL_BYTES and not isinstance(found, Fault):
             self._cut(kind, data, found)
         return found
 
     def _cut(self, kind: str, data: bytes, signals: list[Signal]) -> None:
         """Cut a stencil that leaves a hole where this event differs from the one of the stencil before."""
+        if len(signals) != 1 or signals[0].kind is not Kind.TEXT:
+            return
+        self._cuts_left -= 1
         known = self._known.get(kind)
-        stencil = self._dialect.stencil(data, signals, self._max_depth, known[3] if known else data)
+        stencil = self._dialect.stencil(data, self._max_depth, known[3] if known else data)
         if stencil is not None:
-            self._cuts_left -= 1
             self._known[kind] = stencil, signals[0].candidate, signals[0].block, data

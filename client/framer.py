@@ -48,7 +48,7 @@ class SseFramer(LineFramer):
         self._at_start = True
         self._after_cr = False
         self._type = b""
-        self._data = Pieces(contract.limits.event_utf16)
+        self._data = Pieces(contract.limits.event_utf16, b"\n")
         self._between = False  # nothing is open: neither a line nor an event nor a CR that an LF may follow
         # No line and no event of a chunk of so many bytes can be over its limit.
         self._safe_bytes = min(contract.limits.line_utf16, contract.limits.event_utf16)
@@ -131,5 +131,5 @@ class SseFramer(LineFramer):
         kind, self._type = self._type, b""
         if not self._data.held:
             return None
-        data = self._data.take(b"\n")
+        data = self._data.take()
         return self._emit(Event(kind.decode(), data) if kind and kind != MESSAGE.encode() else data, out)

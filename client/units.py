@@ -10,6 +10,9 @@ from codecs import utf_16_le_encode
 # The first bytes of the characters beyond U+3FFFF, most of which nobody has assigned (RFC 3629 section 4).
 _RARE_LEADS = (b"\xf1", b"\xf2", b"\xf3", b"\xf4")
 
+# How many pieces are joined into one: a pointer and an object each would outweigh pieces of a byte.
+_TOGETHER = 4096
+
 
 def utf16_units(text: str) -> int:
     """Count the UTF-16 code units of a text; a lone surrogate counts one."""
@@ -34,28 +37,42 @@ def first_utf16_units(text: str, units: int) -> str:
 
 
 class Pieces:
-    """UTF-8 text that arrives in pieces of whole characters, held up to a number of UTF-16 units."""
+    """UTF-8 text that arrives in pieces of whole characters, held up to a number of UTF-16 units.
 
-    def __init__(self, limit_utf16: int) -> None:
-        self._limit_utf16 = limit_utf16
-        self.held: list[bytes] = []
-        self._counted = 0  # so many of them are counted exactly, the others by their bytes
-        self._counted_utf16 = 0
-        self._at_most_utf16 = 0
+    However small the pieces are, they take little more memory than their bytes: so many are joined into one.
+    """
+
+    def __init__(self, limit_utf16: int, between: bytes = b"") -> None:
+        """Take the most units that may be held, and what stands between two pieces when they are taken."""
+        self._limit_utf16, self._between = limit_utf16, between
+        self._reset()
 
     def add(self, piece: bytes, extra_utf16: int = 0) -> bool:
         """Hold one piece more, with units that stand before it; say whether that is within the limit."""
         self.held.append(piece)
         self._counted_utf16 += extra_utf16
         self._at_most_utf16 += len(piece) + extra_utf16
+        if len(self.held) - self._joined == _TOGETHER:
+            self._join()
         return self._at_most_utf16 <= self._limit_utf16 or self._is_within()
 
-    def take(self, between: bytes = b"") -> bytes:
+    def take(self) -> bytes:
         """Give what is held, joined, and hold nothing."""
-        whole = between.join(self.held)
-        self.held = []
-        self._counted = self._counted_utf16 = self._at_most_utf16 = 0
+        whole = self._between.join(self.held)
+        self._reset()
         return whole
+
+    def _reset(self) -> None:
+        self.held: list[bytes] = []
+        self._joined = 0  # so many of them are pieces joined before
+        self._counted = 0  # so many of them are counted exactly, the others by their bytes
+        self._counted_utf16 = self._at_most_utf16 = 0
+
+    def _join(self) -> None:
+        """Join what was added since the last time; each piece once, so that the work stays linear."""
+        self._is_within()
+        self.held[self._joined :] = [self._between.join(self.held[self._joined :])]
+        self._joined = self._counted = len(self.held)
 
     def _is_within(self) -> bool:
         """Count exactly what was counted by its bytes; each piece once, so that the work stays linear."""

@@ -60,10 +60,8 @@ class Dialect:
         except WrongShapeError as wrong:
             return Fault(outcome=PROTOCOL, why=str(wrong))
 
-    def stencil(self, data: bytes, signals: list[Signal], max_depth: int, before: bytes) -> Stencil | None:
+    def stencil(self, data: bytes, max_depth: int, before: bytes) -> Stencil | None:
         """Cut the stencil of an event that is nothing but a text; with holes for what was otherwise before."""
-        if len(signals) != 1 or signals[0].kind is not Kind.TEXT or not self.text_at:
-            return None
         places = self.unread | {self.text_at}
         here, there = holes(data, places), holes(before, places)
         text = here.pop(self.text_at, None)

@@ -98,6 +98,34 @@ def test_a_hole_taken_for_what_is_none_is_noticed() -> None:
     assert find("openai-chat").signals(MESSAGE, FIRST, 64) == text("a")
 
 
+def walks(dialect: str, events: list[bytes], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often the places of a text are looked for while a stream is read."""
+    looked: list[bytes] = []
+
+    def counted(data: bytes, places: frozenset[tuple[str | int, ...]]) -> dict[tuple[str | int, ...], Hole]:
+        looked.append(data)
+        return holes(data, places)
+
+    monkeypatch.setattr("client.dialects.holes", counted)
+    decoder = Decoder(find(dialect), 64)
+    for data in events:
+        assert decoder.repeated(MESSAGE, data) is None
+        decoder.signals(MESSAGE, data)
+    return len(looked)
+
+
+def test_what_never_repeats_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts in a place of which no stencil can be cut are looked at eight times, twice each, and then no more."""
+    listed = b'{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"a"}]}}]}'
+    assert walks("mistral", [listed] * 100, monkeypatch) == 16
+
+
+def test_a_long_event_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stencil is cut from an event far longer than a delta, so its tokens are never listed."""
+    long = CHUNK % (b"a", b"[" + b"1," * 10_000 + b"1]", b'"x"')
+    assert walks("openai-chat", [long] * 3, monkeypatch) == 0
+
+
 def test_holes_are_where_the_places_are() -> None:
     """Names may be spelt with escapes, and a bracket in a string is none."""
     data = b' {"x" : ["]", {"\\u0061" :"}"} ], "y":{}}'
