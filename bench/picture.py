@@ -60,7 +60,7 @@ def _panel(axes: Axes, heading: str, bars: list[Bar], rows: int) -> None:
         axes.barh(place, bar.ratio, height=0.75, color=BLUE if bar.is_ours else LIGHT)
         if bar.bound:
             axes.plot([bar.bound, bar.bound], [place - 0.45, place + 0.45], color=RED, linewidth=2, zorder=4)
-        _note(axes, bar.ratio, place, f"{bar.ratio:.2f}", BLUE if bar.is_ours else INK)
+        _note(axes, max(bar.ratio, bar.bound or 0), place, f"{bar.ratio:.2f}", BLUE if bar.is_ours else INK)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     for tick, bar in zip(axes.get_yticklabels(), bars, strict=True):
         tick.set_fontweight("bold" if bar.ratio is None else "normal")
