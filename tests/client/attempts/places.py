@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import create_engine, text
@@ -20,6 +22,10 @@ from client.attempts.reading import Reading
 from client.attempts.sql import METADATA, open_async_store, open_store
 from client.validators import Validator
 
+CONTRACT = cache(load)
+
+# Where a file that has to survive nothing is quick to wait for; None: wherever temporary files are.
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 KINDS = ("memory", "sqlite", "postgresql")
 WAYS = ("sync", "async")
 
@@ -61,7 +67,7 @@ class Place:
         make: Any = Coordinator if self.way == "sync" else AsyncCoordinator
         made = make(
             self.store,
-            load(contract),
+            CONTRACT(contract),
             dialect,
             validate=validate,
             clock=self.counter.now_us,
