@@ -29,7 +29,7 @@ KILLS = 110
 # In how many runs the writers have to meet often enough, and the control to publish twice; on an idle machine one does.
 MOST_RUNS = 8
 
-# How often the server itself is killed.
+# How often the server itself is killed, each time after ten more answers.
 SERVER_KILLS = 3
 
 
@@ -141,7 +141,7 @@ def test_the_server_is_killed(durable_cluster: Cluster, tmp_path: Path) -> None:
     url = new_schema(durable_cluster.url, "crash_server")
     engine = create_engine(url)
     for seed in range(1, SERVER_KILLS + 1):
-        enough = 20 * seed
+        enough = 10 * seed
         running = writers(url, tmp_path, seed, 10_000)
         until(partial(has_told, tmp_path, enough), running)
         durable_cluster.kill()
