@@ -12,15 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import create_engine, text
 
-from client import load
+from client import Contract, load
 from client.attempts import AsyncCoordinator, AsyncMemoryStore, Coordinator, MemoryStore
 from client.attempts.reading import Reading
 from client.attempts.sql import METADATA, open_async_store, open_store
+from client.attempts.store import Transaction
 from client.validators import Validator
+
+T = TypeVar("T")
 
 CONTRACT = cache(load)
 
@@ -60,14 +63,19 @@ class Place:
         """Give the same place with clock and ids from the beginning."""
         return replace(self, counter=Counter())
 
+    def run(self, work: Callable[[Transaction], T]) -> T:
+        """Run work in a transaction of the store."""
+        result: T = self.store.run(work) if self.way == "sync" else self.wait(self.store.run(work))
+        return result
+
     def coordinator(
-        self, contract: str = "strict/1", dialect: str = "openai-chat", validate: Validator | None = None
+        self, contract: str | Contract = "strict/1", dialect: str = "openai-chat", validate: Validator | None = None
     ) -> Coordinator:
         """Give a coordinator on the store."""
         make: Any = Coordinator if self.way == "sync" else AsyncCoordinator
         made = make(
             self.store,
-            CONTRACT(contract),
+            CONTRACT(contract) if isinstance(contract, str) else contract,
             dialect,
             validate=validate,
             clock=self.counter.now_us,
