@@ -144,6 +144,15 @@ def test_another_payload_is_a_mistake(where: Place) -> None:
     assert texts(coordinator) == ["q", "a"]
 
 
+def test_the_history_is_in_the_order_of_acceptance(where: Place) -> None:
+    """Neither names nor beginnings order a history, but which answer was accepted first."""
+    coordinator = where.coordinator()
+    begun = {task: read(coordinator.begin(task, task), whole(task)) for task in ("b", "a", "c")}
+    for task in ("c", "a", "b"):
+        begun[task].commit()
+    assert texts(coordinator) == ["c", "c", "a", "a", "b", "b"]
+
+
 def test_equal_texts_are_two_answers(where: Place) -> None:
     """Nothing is told apart by its text: two tasks with one answer are two entries."""
     coordinator = where.coordinator()
@@ -234,6 +243,13 @@ def test_texts_are_kept_exactly(where: Place, text: str) -> None:
     assert decided is not None
     assert decided.evidence is not None
     assert decided.evidence.finish_reason == text
+
+
+def test_a_question_is_kept_whatever_it_is(where: Place) -> None:
+    """A question that is no Unicode text, with half a surrogate pair, comes back as it went in."""
+    coordinator = where.coordinator()
+    read(coordinator.begin("t", "\ud83c你"), whole("a")).commit()
+    assert texts(coordinator) == ["\ud83c你", "a"]
 
 
 # -- the validator

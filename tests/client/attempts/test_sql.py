@@ -16,7 +16,7 @@ from .bodies import HEAD, whole
 from .places import CONTRACT, new_schema
 from .postgres import Cluster
 
-OPENERS = 6
+OPENERS = 8
 
 
 def asked(store: SqlStore, *statements: str) -> list[object]:
