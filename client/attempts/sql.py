@@ -13,7 +13,9 @@ on: a caller who waited for the row has its condition asked again of the new one
 Texts that others wrote are stored as JSON strings, since PostgreSQL's own text holds no U+0000.
 """
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -57,6 +59,9 @@ T = TypeVar("T")
 
 # How long a connection waits for another one that writes, in seconds; SQLite has one writer at a time.
 _BUSY_S = 30
+
+# How often a new connection tries to change the file to WAL mode; the first one that is alone succeeds for all.
+_TRIES = 100
 
 # Any number: those who create the tables of one PostgreSQL database at once wait for each other with it.
 _LOCK = 0x656E646D61726B
@@ -430,7 +435,17 @@ def _prepare(engine: Engine) -> None:
 
 def _connect_sqlite(connection: Any, _: object) -> None:
     connection.isolation_level = None  # the driver begins no transaction by itself
-    _run(connection, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON")
+    _write_ahead(connection)
+    _run(connection, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Change to WAL mode, which SQLite does only while nobody else writes, without waiting for that."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(sqlite3.OperationalError):
+            return _run(connection, "PRAGMA journal_mode = WAL")
+        _run(connection, "BEGIN IMMEDIATE", "COMMIT")  # this waits for whoever is there
+    return _run(connection, "PRAGMA journal_mode = WAL")
 
 
 def _connect_postgresql(connection: Any, _: object) -> None:

@@ -4,12 +4,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from client.attempts.sql import open_store
 
-from .places import KINDS, WAYS, Place, empty, in_database, in_memory, new_schema
+from .places import IN_MEMORY, KINDS, WAYS, Place, empty, in_database, in_memory, new_schema
 from .postgres import Cluster
 
 # Opens an empty store of a kind, called in a way.
@@ -46,7 +47,7 @@ def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(request: pytest.FixtureRequest, tmp_path: Path, sqlite_file: Path) -> Iterator[Open]:
+def opened(request: pytest.FixtureRequest, sqlite_file: Path) -> Iterator[Open]:
     """Give a function that opens an empty store; the server is started by the first test that asks for one."""
     with ExitStack() as stack:
 
@@ -54,7 +55,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path, sqlite_file: Path) ->
             if kind == "memory":
                 return stack.enter_context(in_memory(way))
             if kind == "sqlite":
-                path = shutil.copy(sqlite_file, tmp_path / "attempts.db")
+                folder = stack.enter_context(TemporaryDirectory(dir=IN_MEMORY))
+                path = shutil.copy(sqlite_file, Path(folder) / "attempts.db")
                 return stack.enter_context(in_database(kind, way, f"sqlite:///{path}"))
             place: Place = request.getfixturevalue("postgres_places")[way]
             empty(request.getfixturevalue("postgres_url"))

@@ -10,16 +10,25 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import create_engine, text
 
-from client import load
+from client import Contract, load
 from client.attempts import AsyncCoordinator, AsyncMemoryStore, Coordinator, MemoryStore
 from client.attempts.reading import Reading
 from client.attempts.sql import METADATA, open_async_store, open_store
+from client.attempts.store import Transaction
 from client.validators import Validator
 
+T = TypeVar("T")
+
+CONTRACT = cache(load)
+
+# Where a file that has to survive nothing is quick to wait for; None: wherever temporary files are.
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 KINDS = ("memory", "sqlite", "postgresql")
 WAYS = ("sync", "async")
 
@@ -54,14 +63,19 @@ class Place:
         """Give the same place with clock and ids from the beginning."""
         return replace(self, counter=Counter())
 
+    def run(self, work: Callable[[Transaction], T]) -> T:
+        """Run work in a transaction of the store."""
+        result: T = self.store.run(work) if self.way == "sync" else self.wait(self.store.run(work))
+        return result
+
     def coordinator(
-        self, contract: str = "strict/1", dialect: str = "openai-chat", validate: Validator | None = None
+        self, contract: str | Contract = "strict/1", dialect: str = "openai-chat", validate: Validator | None = None
     ) -> Coordinator:
         """Give a coordinator on the store."""
         make: Any = Coordinator if self.way == "sync" else AsyncCoordinator
         made = make(
             self.store,
-            load(contract),
+            CONTRACT(contract) if isinstance(contract, str) else contract,
             dialect,
             validate=validate,
             clock=self.counter.now_us,

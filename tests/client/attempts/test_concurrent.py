@@ -9,8 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from client import load
-from client.attempts import Attempt, Committed, Coordinator, DeniedError, Result, Superseded
-from client.attempts.sql import Joined
+from client.attempts import Attempt, Committed, Coordinator, Decision, DeniedError, Result, Superseded
+from client.attempts.records import Decided
+from client.attempts.sql import Joined, SqlTransaction
+from client.outcomes import CANCELLED
 
 from .bodies import HEAD, whole
 from .places import Place
@@ -114,6 +116,25 @@ def test_a_committer_waits_for_whoever_moves_the_task(opened: Callable[[str, str
         result = future.result(_PATIENCE_S)
     assert isinstance(result, Superseded if is_kept else Committed)
     assert stored(coordinator) == ([] if is_kept else ["old"])
+
+
+def test_a_clear_waits_at_the_task(opened: Callable[[str, str], Place]) -> None:
+    """On PostgreSQL a clear locks the task before its attempts, as every call does: none waits in a ring."""
+    place = opened("postgresql", "sync")
+    coordinator = place.coordinator()
+    record = coordinator.begin("t", "q").record
+    decided = Decided(decision=Decision.CANCELLED, outcome=CANCELLED, why="first", at_us=1)
+    engine = place.store.engine
+    with ThreadPoolExecutor(1) as pool, engine.connect() as connection:
+        tx = SqlTransaction(connection)
+        assert tx.release(record)
+        future = pool.submit(coordinator.clear)
+        with engine.connect() as watcher:
+            wait_until_blocked(lambda: watcher.execute(text(BLOCKED)).scalar() == 1)
+        tx.decide(record.attempt_id, decided)
+        connection.commit()
+        future.result(_PATIENCE_S)
+    assert coordinator.attempts("t")[0].decided == decided
 
 
 BLOCKED = "SELECT count(*) FROM pg_locks WHERE NOT granted"

@@ -112,6 +112,16 @@ def test_what_the_client_ends(outcome: str, terminal_class: str, end: str) -> No
     assert (found.terminal_class, found.transport_end, found.framing_complete) == (terminal_class, end, False)
 
 
+def test_an_end_after_the_end() -> None:
+    """A reset after the terminal event neither unmakes the answer nor is it evidence of anything."""
+    attempt = Coordinator(MemoryStore(), load("strict/1"), "openai-chat").begin("t", "q")
+    attempt.head(*HEAD)
+    attempt.feed(whole("a"))
+    attempt.end("reset", is_framed=False)
+    turn, found = settled(attempt)
+    assert (turn.outcome, found.transport_end, found.framing_complete) == ("COMPLETE", "left", True)
+
+
 def test_a_status_that_is_no_answer() -> None:
     """A response that is refused by its head has its status, and the class of an error."""
     attempt = Coordinator(MemoryStore(), load("strict/1"), "openai-chat").begin("t", "q")

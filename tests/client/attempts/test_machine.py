@@ -8,10 +8,10 @@ is given once; the accepted fence is the newest of its task.
 import contextlib
 import itertools
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 from hypothesis import HealthCheck, settings
@@ -34,9 +34,10 @@ from client.attempts.sql import SqlStore, open_store
 from client.attempts.store import Store, Transaction
 
 from .bodies import ERROR, HEAD, pieces
-from .places import Counter
+from .places import IN_MEMORY, Counter
 
 T = TypeVar("T")
+STRICT = load("strict/1")
 TASKS = ("t1", "t2", "t3")
 RETRIES = 3
 
@@ -138,7 +139,7 @@ class Attempts(RuleBasedStateMachine):
         """Give a new coordinator: it holds nothing that the store does not."""
         return Coordinator(
             store or self.store,
-            load("strict/1"),
+            STRICT,
             "openai-chat",
             clock=self.counter.now_us,
             new_id=self.counter.new_id,
@@ -349,7 +350,7 @@ class AttemptsInAFile(Attempts):
     empty: Path
 
     def open(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = TemporaryDirectory(dir=IN_MEMORY)
         shutil.copy(self.empty, self.file)
         self.store = open_store(f"sqlite:///{self.file}")
 
@@ -392,4 +393,4 @@ def test_in_memory() -> None:
 def test_in_a_file(sqlite_file: Path) -> None:
     """The store in SQLite agrees with the model, opened again as often as one likes."""
     AttemptsInAFile.empty = sqlite_file
-    run_state_machine_as_test(AttemptsInAFile, settings=settings(RULES, max_examples=40))
+    run_state_machine_as_test(AttemptsInAFile, settings=settings(RULES, max_examples=60))

@@ -1,8 +1,10 @@
 """The calls of docs/attempts.md, section A2, on every store, blocking and with asyncio."""
 
+from dataclasses import replace
+
 import pytest
 
-from client import History
+from client import History, load
 from client.attempts import (
     Attempt,
     Committed,
@@ -142,6 +144,15 @@ def test_another_payload_is_a_mistake(where: Place) -> None:
     assert texts(coordinator) == ["q", "a"]
 
 
+def test_the_history_is_in_the_order_of_acceptance(where: Place) -> None:
+    """Neither names nor beginnings order a history, but which answer was accepted first."""
+    coordinator = where.coordinator()
+    begun = {task: read(coordinator.begin(task, task), whole(task)) for task in ("b", "a", "c")}
+    for task in ("c", "a", "b"):
+        begun[task].commit()
+    assert texts(coordinator) == ["c", "c", "a", "a", "b", "b"]
+
+
 def test_equal_texts_are_two_answers(where: Place) -> None:
     """Nothing is told apart by its text: two tasks with one answer are two entries."""
     coordinator = where.coordinator()
@@ -234,6 +245,13 @@ def test_texts_are_kept_exactly(where: Place, text: str) -> None:
     assert decided.evidence.finish_reason == text
 
 
+def test_a_question_is_kept_whatever_it_is(where: Place) -> None:
+    """A question that is no Unicode text, with half a surrogate pair, comes back as it went in."""
+    coordinator = where.coordinator()
+    read(coordinator.begin("t", "\ud83c你"), whole("a")).commit()
+    assert texts(coordinator) == ["\ud83c你", "a"]
+
+
 # -- the validator
 
 
@@ -278,6 +296,18 @@ def test_a_validator_sees_complete_turns_only(where: Place) -> None:
     assert asked == []
 
 
+def test_a_class_that_the_contract_does_not_append(where: Place) -> None:
+    """What is COMPLETE and is left to the caller is refused, for that reason, and no validator is asked."""
+    strict = load("strict/1")
+    contract = replace(strict, history={**strict.history, "answer": "caller"})
+    validator = Validator(name="any", version="1", check=lambda _: "never asked")
+    coordinator = where.coordinator(contract, validate=validator)
+    result = read(coordinator.begin("t", "q"), whole("a")).commit()
+    assert isinstance(result, Refused)
+    assert (result.outcome, result.why) == ("COMPLETE", "the contract does not append the class answer")
+    assert (texts(coordinator), partials(coordinator)) == ([], ["a"])
+
+
 # -- supersede
 
 
@@ -314,6 +344,16 @@ def test_superseding_is_at_once(where: Place) -> None:
     assert old.decided is not None
     assert (old.decided.decision, old.decided.outcome, active.decided) == (Decision.SUPERSEDED, "SUPERSEDED", None)
     assert partials(coordinator) == ["old"]
+
+
+def test_what_was_visible_when_it_was_replaced_is_kept(where: Place) -> None:
+    """A partial text is kept once: what arrives later does not change it."""
+    coordinator = where.coordinator()
+    old = read(coordinator.begin("t", "q"), pieces("seen")[0])
+    coordinator.supersede(old)
+    old.feed(pieces(" and late")[0])
+    assert isinstance(old.commit(), Superseded)
+    assert (old.preview, partials(coordinator)) == ("seen and late", ["seen"])
 
 
 def test_a_superseded_commit_settles_nothing(where: Place) -> None:
