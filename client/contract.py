@@ -16,6 +16,7 @@ REASON_CLASSES = frozenset({"answer", "tools", "truncated", "filtered", "paused"
 HISTORY_RULES = frozenset({"append", "append-marked", "withhold", "caller"})
 RESULTS = frozenset({"answer", "tools"})
 FRAMINGS = frozenset({"sse", "ndjson", "eventstream"})
+POLICIES = frozenset({"owned", "naive"})
 
 # Where real software differs, and the values that each switch has (docs/judging.md section 1).
 SWITCHES: Mapping[str, frozenset[str]] = {
@@ -66,6 +67,14 @@ class DialectRules:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttemptRules:
+    """Who may publish (docs/attempts.md, A2 and A3), and how many retries a task has."""
+
+    policy: str = "owned"
+    retries: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contract:
     """One version of the acceptance rules, whole."""
 
@@ -75,6 +84,7 @@ class Contract:
     switches: Mapping[str, str]
     dialects: Mapping[str, DialectRules]
     history: Mapping[str, str]
+    attempts: AttemptRules = AttemptRules()
 
     @property
     def utf8_errors(self) -> str:
@@ -113,6 +123,7 @@ class _Table:
             switches=self._sub("switch")._switches(),
             dialects={name: self._sub("dialect", name)._dialect() for name in self._names("dialect")},
             history=self._rules("history"),
+            attempts=self._attempts(),
         )
         self._done("dialect")
         return contract
@@ -130,6 +141,17 @@ class _Table:
     def _rules(self, key: str) -> Mapping[str, str]:
         table = self._sub(key)
         rules = {name: table._word(name, HISTORY_RULES) for name in sorted(REASON_CLASSES)}
+        table._done()
+        return rules
+
+    def _attempts(self) -> AttemptRules:
+        if "attempts" not in self._table:
+            return AttemptRules()
+        table = self._sub("attempts")
+        rules = AttemptRules(
+            policy=table._word("policy", POLICIES) if "policy" in table._table else AttemptRules.policy,
+            retries=table._count("retries") if "retries" in table._table else AttemptRules.retries,
+        )
         table._done()
         return rules
 

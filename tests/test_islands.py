@@ -15,6 +15,8 @@ TABLE: dict[str, dict[str, frozenset[str]]] = {
         "": frozenset(),
         "client/http.py": frozenset({"h11"}),
         "client/validators.py": frozenset({"jsonschema"}),
+        # SQLAlchemy: one set of statements for SQLite and PostgreSQL, on a connection of the caller's if need be.
+        "client/attempts/sql.py": frozenset({"sqlalchemy"}),
     },
     "harness": {
         "": frozenset(),
