@@ -7,8 +7,8 @@ What it is.  One file that needs the standard library and nothing else, so that 
 afternoon, copied beside an archive and run in ten years.  It shares no line with the laboratory that
 wrote the archive nor with the client that was tried: three witnesses (the label a person wrote, the
 reading below, the claim of the subject) are compared, and a mistake in one cannot hide in another.
-docs/formats.md and docs/judging.md are the contract of all three; a section 3 below is one of the
-formats, a section J3 is one of judging.
+docs/formats.md, docs/judging.md and docs/attempts.md are the contract of all three; a section 3 below
+is one of the formats, a section J3 is one of judging, a section A3 is one of attempts.
 
 What it trusts: nothing in DIR.  No path is ever opened because the archive names it; the tree is
 scanned once, component by component, without following links, and names are then looked up in what
@@ -26,7 +26,9 @@ client works byte by byte:
     bytes -> well-formed prefix -> lines or frames -> events -> signals -> turn -> outcome, at an offset
     offset, HTTP chunks, cap, script -> reads, consumed bytes, how the transport ended
 
-The outcome never depends on the read cap; only the two numbers of the last line do.
+The outcome never depends on the read cap; only the two numbers of the last line do.  A case with steps
+is a session: several such readings, each as far as its steps read, and a policy that says who may
+publish.  It is replayed step by step, and its journal and history are compared with the subject's.
 
 What no reading can find is a run that was made up as a whole, consistently.  Against that there are
 two anchors: a root digest published elsewhere (--expect-stable-root, --expect-root), and running the
@@ -65,19 +67,20 @@ from typing import Any, NamedTuple
 
 # sha256 of cases/<suite>/manifest-sha256.txt for every suite that is shipped.
 SUITES = {
-    "anthropic": "95c2ebba747f3d468aa21f10d9d48183ffb0ca867655334aaaaf850c2fb0e637",
-    "bedrock": "29fa59d913ad54e36a9ac83e6e6f3a192c8f8b296591a5b4527d5b6f75e1e036",
-    "cohere": "bcb73be21eb867c15b7ab10a42f6645e672b64e0eb0055a5a857d0d91435d452",
+    "anthropic": "4bc132d9c1a6832c5acc6de3be943786be7d65f337c13c1e4b11449ce4fcb1d7",
+    "bedrock": "a1d95409d65decb5d72f90ef8837e7c6a7b9ddac789db905afeaae0d053125e3",
+    "cohere": "67cada96dbdef0212d602d5c532279dac0b7a642b4581bad6707d644da9f2a66",
     "frozen": "39819d8528f447cf7710b290bfdeddee475f965a8b6e70f7af4319d71ce3eb0f",
-    "gemini": "4061e64e1dd7125e6244f6979655980de7648fa29b67ca9a0b1611d893a7ac50",
-    "mistral": "680cd919e8067caf2dc0ddce3bbd5def338cc455a1d36bed4df08a8fe68149fc",
-    "ollama": "c811be2405b8184bb2568f4c010c5f50ab251ed0cc614ffe9fe6ade7eb4deb6a",
-    "openai-chat": "3a22e99d835b21f3476a9d96c37d2b07e94af4bf2db9b1d95d1e719e772f1dfb",
-    "openai-responses": "e273f1c3e695b22e9808f33edf91860ac976f8211776f7e32ffb248165a29fb5",
+    "gemini": "41c52b01fbaebee3903e40fcbc73a4c0d1e7d2cf52509c2e0f6844d33a553c89",
+    "mistral": "c80646cde26c135c5144013828ed2b3a52fbc9ff5cdbe826742b60ce3ecd543f",
+    "ollama": "e6c5fc1a615b6a47a52f56c355a21c43f778a34c2e3295314c59c02a9ea71c8e",
+    "openai-chat": "3a2786ddc3a14e913558aba97f800933d8d0337d7b234b0086d6072de8c7d6a9",
+    "openai-responses": "02938b6c98d998403662c6108aff2193605f34fbc79b3973aa0f7831e3e6b213",
+    "sessions": "eeda7895b1360dcc9c4853a2a936b6f8a5d2b0891eb99a3d9a124030603c1d5a",
     "wild": "7fecb0affaca8e2ac8b5ed0014ad5cfa1b6071e87c5647bac8f91530e98a91f8",
 }
 # sha256 of cases/contracts/manifest-sha256.txt.
-CONTRACTS = "bd4c1cf7386961158d66da7de97be740bbd0ff3acdacad2aa5d4eb0510b29cf0"
+CONTRACTS = "c6669bcaf291d04221ed1793f6ba60f8fd6b0f6b27b01c34d615cede2a1e1333"
 
 BAGIT_TXT = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 BAG_INFO_TXT = b"Bag-Software-Agent: endmark\n"
@@ -96,10 +99,13 @@ MAX_TOML_BYTES = 512 << 10  # a body of 65,536 bytes, one chunk a byte, still fi
 MAX_TOML_DOTS = 4096  # tomllib takes quadratic time on a dotted key
 MAX_FINDINGS = 10_000  # more are not listed: a file of empty lines would have millions
 MAX_RECORD_DEPTH = 16  # the closed schemas are at most 6 deep
-MAX_EVENT_DEPTH = 256  # the most a contract may allow: the parser recurses, Python stops at 1,000
+MAX_EVENT_DEPTH = 128  # the most a contract may allow: parsers recurse, and their own bounds lie above this one
 MAX_INTEGER = (1 << 53) - 1  # what every JSON reader holds exactly (RFC 7493 section 2.2)
 MAX_INTEGER_DIGITS = 309  # an integer with more is beyond the doubles, whatever its digits
 SHARD_LINES = 10_000
+MAX_EXCHANGES = 8  # of one session
+MAX_MOVES = 64  # steps of one session
+MAX_SESSION_BYTES = 1 << 20  # of its bodies together: its journal repeats what they say, line after line
 
 # ====================================================================================================
 # Words
@@ -149,6 +155,11 @@ HISTORY_RULES = {
     "error": _NOT_BY_ITSELF,
 }
 RESULTS = ("answer", "tools")
+# Sessions (docs/attempts.md): who may publish, what became of an attempt, what the screen says.
+POLICIES = ("owned", "naive")
+DECISIONS = ("accepted", "cancelled", "superseded", "refused", "failed", "open")
+SCREENS = ("idle", "generating", "interrupted", "withdrawn", "accepted")
+STEP_RESULTS = ("committed", "refused", "superseded", "denied")
 
 # A name, and what is made of names.  Portable on every file system: no case, no Unicode, no space.
 _NAME = r"[a-z0-9][a-z0-9._-]{0,99}"
@@ -340,6 +351,9 @@ COUNT = integer(0)
 POSITIVE = integer(1)
 SHA256 = matching(HEX, "64 lower-case hex digits")
 OUTCOME = matching(re.compile("|".join([*OUTCOMES, "HTTP_[1-5][0-9][0-9]"])), "an outcome")
+ATTEMPT_OUTCOME = matching(
+    re.compile("|".join([*OUTCOMES, "HTTP_[1-5][0-9][0-9]", "SUPERSEDED"])), "an outcome of an attempt"
+)
 CONTRACT_ID = matching(CONTRACT_NAME, "a contract (NAME/N)")
 INSTANT = matching(re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"), "a UTC time")
 BLOB = closed({"bytes": COUNT, "sha256": SHA256})
@@ -357,7 +371,7 @@ PLAN_SHAPE = closed({
     "suites": listed(matching(NAME, "a name")),
     "trials": listed(matching(TRIAL_ID, "a trial id (SUITE/CASE@CONTRACT)")),
 })  # fmt: skip
-CLAIM_SHAPE = closed({
+CLAIM_KEYS: dict[str, Shape] = {
     "history": BLOB,
     "preview": BLOB,
     "outcome": maybe(text),
@@ -370,7 +384,8 @@ CLAIM_SHAPE = closed({
     "consumed_bytes": maybe(COUNT),
     "consumed_sha256": maybe(text),
     "raised": maybe(closed({"type": text, "chain": listed(text)})),
-})  # fmt: skip
+}
+CLAIM_SHAPE = closed(CLAIM_KEYS)
 TRIAL_SHAPE = closed({
     "schema": one_of("endmark.trial/1"),
     "trial": text,
@@ -385,6 +400,47 @@ TRIAL_SHAPE = closed({
     "claim": maybe(CLAIM_SHAPE),
     "no_claim": maybe(one_of("unsupported", "timeout", "exit", "malformed")),
 })  # fmt: skip
+
+
+def null(value: object) -> str | None:
+    """Nothing."""
+    return None if value is None else f"is {brief(value)}, not null"
+
+
+# What one attempt alone could claim is left out of the claim of a session (section A5).
+LEFT_OUT = ("class", "status", "reads", "consumed_bytes", "consumed_sha256", "transport_end")
+SESSION_SHAPE = closed({
+    "schema": one_of("endmark.session/1"),
+    "trial": text,
+    "suite": text,
+    "case": text,
+    "contract": text,
+    "requests": listed(BLOB),
+    "exchanges": listed(closed({"status": COUNT, "response_head": BLOB, "body": BLOB, "delivered": flag})),
+    "journal": maybe(BLOB),
+    "claim": maybe(closed(CLAIM_KEYS | dict.fromkeys(LEFT_OUT, null))),
+    "no_claim": maybe(one_of("unsupported", "timeout", "exit", "malformed")),
+})  # fmt: skip
+
+
+def record_shape(value: object) -> str | None:
+    """A record of either form, by the schema that it names."""
+    is_session = type(value) is dict and value.get("schema") == "endmark.session/1"
+    return (SESSION_SHAPE if is_session else TRIAL_SHAPE)(value)
+
+
+JOURNAL_SHAPE = listed(closed({
+    "do": text,
+    "attempt": maybe(text),
+    "result": maybe(one_of(*STEP_RESULTS)),
+    "outcome": maybe(text),
+    "consumed_bytes": COUNT,
+    "reads": COUNT,
+    "preview": text,
+    "display": text,
+    "state": one_of(*SCREENS),
+    "stored": COUNT,
+}))  # fmt: skip
 VOLATILE_SHAPE = closed({
     "schema": one_of("endmark.volatile/1"),
     "trial": text,
@@ -433,6 +489,30 @@ def script_step(value: object) -> str | None:
     return None if _SEND(value) is None else _WAIT(value)
 
 
+ATTEMPT = matching(re.compile("[a-z]"), "an attempt (one letter)")
+# What a session's step holds besides `do`, by what it does (section A4).
+_INSTEAD = closed({"do": text, "attempt": ATTEMPT, "of": ATTEMPT})
+_OF_ONE = closed({"do": text, "attempt": ATTEMPT})
+MOVES = {
+    "begin": _OF_ONE,
+    "supersede": _INSTEAD,
+    "retry": _INSTEAD,
+    "read": closed({"do": text, "attempt": ATTEMPT}, {"until_bytes": POSITIVE}),
+    "commit": _OF_ONE,
+    "cancel": _OF_ONE,
+    "clear": closed({"do": text}),
+}
+BEGINNINGS = ("begin", "supersede", "retry")
+_DO = one_of(*MOVES)
+
+
+def move_shape(value: object) -> str | None:
+    """One step of a session."""
+    if type(value) is not dict or _DO(value.get("do")):
+        return f"is {brief(value)}, whose `do` is not one of {tuple(MOVES)}"
+    return MOVES[value["do"]](value)
+
+
 CASE_SHAPE = closed(
     {
         "title": text,
@@ -459,17 +539,38 @@ CASE_SHAPE = closed(
                 },
             )
         ),
-    }
+    },
+    {"step": listed(move_shape)},
 )
-LABEL_SHAPE = closed({
-    "why": text,
-    "authority": one_of(*AUTHORITIES),
-    "url": text,
-    "date": date,
-    "contract": mapping(
-        closed({"outcome": OUTCOME, "preview": text, "committed": flag}, {"class": one_of(*HISTORY_RULES)})
-    ),
-})  # fmt: skip
+
+
+def label_shape(stated: Shape) -> Shape:
+    """A label, whatever it states under each contract."""
+    return closed({
+        "why": text,
+        "authority": one_of(*AUTHORITIES),
+        "url": text,
+        "date": date,
+        "contract": mapping(stated),
+    })  # fmt: skip
+
+
+LABEL_SHAPE = label_shape(
+    closed({"outcome": OUTCOME, "preview": text, "committed": flag}, {"class": one_of(*HISTORY_RULES)})
+)
+SESSION_LABEL_SHAPE = label_shape(
+    closed(
+        {
+            "stored": listed(text),
+            "writes": COUNT,
+            "dispatched": integer(0, 0),
+            "display": text,
+            "state": one_of(*SCREENS),
+            "attempt": mapping(closed({"decision": one_of(*DECISIONS)}, {"outcome": ATTEMPT_OUTCOME})),
+        },
+        {"fails": flag},
+    )
+)
 SUITE_SHAPE = closed({
     "name": text,
     "version": text,
@@ -500,6 +601,8 @@ CONTRACT_SHAPE = closed({
     "switch": closed({name: one_of(*allowed) for name, allowed in SWITCHES.items()}),
     "dialect": mapping(RULES_SHAPE),
     "history": closed({ending: one_of(*rules) for ending, rules in HISTORY_RULES.items()}),
+}, {
+    "attempts": closed({}, {"policy": one_of(*POLICIES), "retries": POSITIVE}),
 })  # fmt: skip
 
 # ====================================================================================================
@@ -833,6 +936,26 @@ class Case(NamedTuple):
     ending: str
 
 
+class Move(NamedTuple):
+    """One step of a session (section A4)."""
+
+    do: str
+    attempt: str | None = None
+    of: str | None = None
+    until_bytes: int | None = None
+
+
+class Session(NamedTuple):
+    """A case with steps: its exchanges, each as a case of its own, and what happens between them."""
+
+    exchanges: list[Case]
+    moves: list[Move]
+
+    def exchange(self, request: int) -> Case:
+        """What answers a request, counted from 0; requests beyond the exchanges get the last one."""
+        return self.exchanges[min(request, len(self.exchanges) - 1)]
+
+
 class Label(NamedTuple):
     """What a person wrote: the right result under one contract."""
 
@@ -841,6 +964,21 @@ class Label(NamedTuple):
     committed: bool
     authority: str
     ending: str | None  # the class, where it is stated
+
+
+Decisions = dict[str, tuple["str | None", str]]  # of attempts: name -> outcome, decision
+
+
+class SessionLabel(NamedTuple):
+    """What a person wrote about a session under one contract (section A7)."""
+
+    stored: list[str]
+    writes: int
+    display: str
+    state: str
+    attempts: Decisions
+    fails: bool | None  # whether this control has to fail; None under an owned policy
+    authority: str
 
 
 class Limits(NamedTuple):
@@ -889,6 +1027,8 @@ class Contract(NamedTuple):
     switch: Switch
     history: dict[str, str]
     dialects: dict[str, Rules]
+    policy: str = "owned"  # of sessions; a case without steps is judged the same under both
+    retries: int = 3  # of one task
 
 
 class Suite(NamedTuple):
@@ -971,16 +1111,25 @@ def load_suite(archive: Archive, name: str, entries: dict[str, str]) -> Suite | 
     return Suite(document["contracts"], cases, talk["history"], talk["question"])
 
 
-def load_case(archive: Archive, folder: str) -> Case | None:
-    """Read case.toml and the body it names, or find what is wrong with them."""
+def load_case(archive: Archive, folder: str) -> Case | Session | None:
+    """Read case.toml and the bodies it names, or find what is wrong with them."""
     place = folder + "case.toml"
     document, problem = toml(archive.files.get(place, b""), CASE_SHAPE)
     problem = problem or case_problem(document, archive, folder)
     if problem:
         archive.found.add("E-CASE", place, "is not a case (section 1)", problem)
         return None
-    client, exchange = document["client"], document["exchange"][0]
-    body = archive.files[folder + exchange["body"]]
+    exchanges = [
+        case_of(document, exchange, archive.files[folder + exchange["body"]]) for exchange in document["exchange"]
+    ]
+    if "step" not in document:
+        return exchanges[0]
+    return Session(exchanges, [Move(**step) for step in document["step"]])
+
+
+def case_of(document: dict[str, Any], exchange: dict[str, Any], body: bytes) -> Case:
+    """One exchange of a case whose shape was checked, with the defaults filled in."""
+    client = document["client"]
     steps = [next(iter(step.items())) for step in exchange.get("script", [])]
     if all(kind != "send_bytes" for kind, _ in steps):
         steps.append(("send_bytes", len(body)))
@@ -1004,10 +1153,19 @@ def case_problem(document: dict[str, Any], archive: Archive, folder: str) -> str
     """What the shape of case.toml cannot say: how its values hang together."""
     if document["dialect"] not in DIALECTS:
         return f"the dialect {document['dialect']!r} is unknown here"
-    if len(document["exchange"]) != 1:
+    if "step" not in document and len(document["exchange"]) != 1:
         return f"{len(document['exchange'])} exchanges, expected 1"
-    exchange = document["exchange"][0]
-    body = archive.files.get(folder + exchange["body"])
+    bodies = [archive.files.get(folder + exchange["body"]) for exchange in document["exchange"]]
+    patience = document["client"].get("read_timeout_ms", 1000)
+    for exchange, body in zip(document["exchange"], bodies, strict=True):
+        if problem := exchange_problem(exchange, body, patience):
+            return problem
+    sizes = [len(body or b"") for body in bodies]
+    return session_problem(document, sizes, patience) if "step" in document else ""
+
+
+def exchange_problem(exchange: dict[str, Any], body: bytes | None, patience: int) -> str:
+    """How the values of one exchange hang together."""
     if body is None:
         return f"the body {exchange['body']!r} is not there"
     framing, ending = exchange.get("framing", "chunked"), exchange.get("ending", "complete")
@@ -1020,24 +1178,108 @@ def case_problem(document: dict[str, Any], archive: Archive, folder: str) -> str
     sent = [step["send_bytes"] for step in steps if "send_bytes" in step]
     if sent and sum(sent) != len(body):
         return f"the script sends {sum(sent)} bytes, the body has {len(body)}"
-    patience = document["client"].get("read_timeout_ms", 1000)
     for step in steps:
         if patience < 2 * step.get("wait_ms", 0) < 4 * patience:
             return f"a wait of {step['wait_ms']} ms is too near the read time-out of {patience} ms"
     return ""
 
 
-def load_label(archive: Archive, folder: str, contract: str) -> Label | None:
-    """Read what label.toml states under one contract, or find what is wrong with it."""
-    place = folder + "label.toml"
-    document, problem = toml(archive.files.get(place, b""), LABEL_SHAPE)
+def session_problem(document: dict[str, Any], sizes: list[int], patience: int) -> str:
+    """How exchanges, conditions and steps of a session hang together; `sizes` are those of the bodies."""
+    moves = [Move(**step) for step in document["step"]]
+    if not 1 <= len(moves) <= MAX_MOVES:
+        return f"{len(moves)} steps, expected 1 to {MAX_MOVES}"
+    if not 1 <= len(sizes) <= MAX_EXCHANGES:
+        return f"{len(sizes)} exchanges, expected 1 to {MAX_EXCHANGES}"
+    if (total := sum(sizes)) > MAX_SESSION_BYTES:
+        return f"the bodies have {total} bytes together, at most {MAX_SESSION_BYTES} are allowed"
+    if units := document["client"].get("cancel_after_utf16"):
+        return f"cancel_after_utf16 is {units}; a session cancels by a step"
+    for exchange in document["exchange"]:
+        # Between two steps time passes that no script knows of.
+        if 2 * (silence := longest_silence(exchange.get("script", []))) > patience:
+            return f"a silence of {silence} ms is too long between steps, the read time-out is {patience} ms"
+    if (begun := sum(move.do in BEGINNINGS for move in moves)) != len(sizes):
+        return f"{begun} steps begin an attempt, there are {len(sizes)} exchanges"
+    return moves_problem(moves, sizes)
+
+
+def longest_silence(script: list[dict[str, int]]) -> int:
+    """The most ms in which a script sends nothing."""
+    longest = silence = 0
+    for step in script:
+        silence = 0 if "send_bytes" in step else silence + step["wait_ms"]
+        longest = max(longest, silence)
+    return longest
+
+
+def moves_problem(moves: list[Move], sizes: list[int]) -> str:
+    """How the steps of a session speak of their attempts."""
+    begun: dict[str | None, int] = {}  # attempt -> size of the body of its exchange
+    for number, move in enumerate(moves, 1):
+        begins = move.do in BEGINNINGS
+        for name in (move.of,) if begins else (move.attempt,):
+            if name is not None and name not in begun:
+                return f"step {number} is about the attempt {name!r}, which no step has begun"
+        if begins and move.attempt in begun:
+            return f"step {number} begins the attempt {move.attempt!r} again"
+        if begins:
+            begun[move.attempt] = sizes[len(begun)]
+        if (move.until_bytes or 0) > begun.get(move.attempt, 0):
+            return f"step {number} reads until byte {move.until_bytes} of {begun[move.attempt]}"
+    return ""
+
+
+def label_document(archive: Archive, folder: str, contract: str, shape: Shape) -> tuple[dict[str, Any], str]:
+    """The label and "", or nothing to rely on and what is wrong with it."""
+    document, problem = toml(archive.files.get(folder + "label.toml", b""), shape)
     if not problem and contract not in document["contract"]:
         problem = f"says nothing about {contract}"
+    return document, problem
+
+
+def load_label(archive: Archive, folder: str, contract: str) -> Label | None:
+    """Read what label.toml states under one contract, or find what is wrong with it."""
+    document, problem = label_document(archive, folder, contract, LABEL_SHAPE)
     if problem:
-        archive.found.add("E-LABEL", place, "is not a label for this trial (section 1)", problem)
+        archive.found.add("E-LABEL", folder + "label.toml", "is not a label for this trial (section 1)", problem)
         return None
     stated = document["contract"][contract]
     return Label(stated["outcome"], stated["preview"], stated["committed"], document["authority"], stated.get("class"))
+
+
+def load_session_label(
+    archive: Archive, folder: str, contract: str, moves: list[Move], rules: Contract | None
+) -> SessionLabel | None:
+    """The same of a session; where the contract was not copied, nobody knows its policy."""
+    document, problem = label_document(archive, folder, contract, SESSION_LABEL_SHAPE)
+    if not problem:
+        problem = session_label_problem(document["contract"][contract], moves, rules)
+    if problem:
+        archive.found.add("E-LABEL", folder + "label.toml", "is not a label for this session (section A7)", problem)
+        return None
+    stated = document["contract"][contract]
+    return SessionLabel(
+        stated["stored"],
+        stated["writes"],
+        stated["display"],
+        stated["state"],
+        {name: (attempt.get("outcome"), attempt["decision"]) for name, attempt in stated["attempt"].items()},
+        stated.get("fails"),
+        document["authority"],
+    )
+
+
+def session_label_problem(stated: dict[str, Any], moves: list[Move], rules: Contract | None) -> str:
+    """What the shape of a label cannot say: how it hangs together with the steps and the contract."""
+    names = {move.attempt or "" for move in moves if move.do in BEGINNINGS}
+    if unknown := sorted(stated["attempt"].keys() - names):
+        return f"states the attempt {unknown[0]!r}, which no step begins"
+    if missing := sorted(names - stated["attempt"].keys()):
+        return f"says nothing about the attempt {missing[0]!r}"
+    if rules and ("fails" in stated) is not (rules.policy == "naive"):
+        return f"`fails` is {stated.get('fails')}, and the policy is {rules.policy}"
+    return ""
 
 
 def contract_file(contract: str) -> str:
@@ -1060,7 +1302,8 @@ def load_contract(archive: Archive, contract: str) -> Contract | None:
 def contract_of(document: dict[str, Any]) -> Contract:
     """A contract of a document that has the shape of one."""
     dialects = {name: Rules(**rules) for name, rules in document["dialect"].items()}
-    return Contract(Limits(**document["limits"]), Switch(**document["switch"]), document["history"], dialects)
+    limits, switch = Limits(**document["limits"]), Switch(**document["switch"])
+    return Contract(limits, switch, document["history"], dialects, **document.get("attempts", {}))
 
 
 # ====================================================================================================
@@ -1920,11 +2163,14 @@ class Call:
         self.fragments: list[str] = []
 
     def identify(self, id_: str | None, name: str | None) -> bool:
-        """Whether id and name are not other ones than before."""
-        same = (id_ is None or self.id in (None, id_)) and (name is None or self.name in (None, name))
-        self.id = id_ if self.id is None else self.id
-        self.name = name if self.name is None else self.name
-        return same
+        """Take an id, then a name; False at the first that is another than before."""
+        if id_ is not None and self.id not in (None, id_):
+            return False
+        self.id = self.id if id_ is None else id_
+        if name is not None and self.name not in (None, name):
+            return False
+        self.name = self.name if name is None else name
+        return True
 
 
 class Turn:
@@ -2027,15 +2273,16 @@ class Turn:
             self.settle("PROTOCOL", f"a signal {signal.kind} in block {signal.block}, which is not open")
             return
         self.unfinished.add(signal.candidate)
-        call = self.call(signal) if signal.kind == "tool" else None
-        if call and not call.identify(signal.id, signal.name):
-            self.settle("PROTOCOL", f"a call has the id {call.id!r} and the name {call.name!r}, then others")
-            return
+        # Before the call: a signal that is too long is not added, nor is the call that it would have opened.
         grown = self.output_units + units(signal.value)
         if grown > self.limits.output_utf16:
             self.settle("LIMIT", f"the output exceeds output_utf16 = {self.limits.output_utf16} units")
             return
         self.output_units = grown
+        call = self.call(signal) if signal.kind == "tool" else None
+        if call and not call.identify(signal.id, signal.name):
+            self.settle("PROTOCOL", f"a call has the id {call.id!r} and the name {call.name!r}, then others")
+            return
         if call:
             call.fragments.append(signal.value)
         elif signal.kind == "refusal":
@@ -2335,6 +2582,12 @@ class Derived(NamedTuple):
     steps: list[Step]
     texts: list[str]
 
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The entry of the history (section J6)."""
+        calls = {"tool_calls": self.proposals} if self.ending == "tools" else {}
+        return {"role": "assistant", "content": self.preview} | calls
+
 
 def refusal(case: Case, rules: Rules, switch: Switch) -> tuple[str, str] | None:
     """Outcome and reason of a refusal before the first read."""
@@ -2374,6 +2627,338 @@ def derive(case: Case, contract: Contract) -> Derived:
         steps=reading.steps,
         texts=turn.texts,
     )
+
+
+# ====================================================================================================
+# Sessions, replayed (sections A1 to A4): who may publish
+# ====================================================================================================
+
+# A commit is refused by what the transport or the provider did: the attempt has failed.
+FAILURES = re.compile(r"PROVIDER_ERROR|READ_TIMEOUT|DEADLINE|HTTP_[0-9]{3}")
+# What a naive screen calls an interruption when a read meets it.
+NAIVE_ERRORS = ("PROVIDER_ERROR", "PROTOCOL", "INVALID_JSON", "INVALID_UTF8", "LIMIT")
+RETRIED = ("refused", "failed", "cancelled")
+
+DENIED = "denied"
+
+
+class Kept(NamedTuple):
+    """A history: what was there before the session, and what the session wrote."""
+
+    base: list[dict[str, Any]]
+    own: list[dict[str, Any]]
+
+    @property
+    def texts(self) -> list[str]:
+        """The answers of the session."""
+        return [entry["content"] for entry in self.own[1::2]]
+
+
+class Attempt:
+    """One attempt of a session: how far its reads have come, and what became of it."""
+
+    def __init__(self, name: str, derived: Derived, case: Case) -> None:
+        self.name = name
+        self.case = case  # the exchange that answers it
+        self.derived = derived  # what its body says, had it been read until the outcome
+        self.reads = 0
+        self.consumed = 0
+        self.closed = False  # nothing more is read
+        self.given: str | None = None  # the outcome of its decision, whatever the turn says
+        self.marks: set[str] = set()  # the decisions that were ever taken about it
+
+    def read(self, until: int | None) -> None:
+        """Logical reads, until the turn is settled or so many bytes were consumed."""
+        derived, case = self.derived, self.case
+        reads, consumed = derived.reads, derived.consumed_bytes
+        proven = derived.available if derived.settled_at is None else derived.settled_at
+        if until is not None and until <= proven:
+            reads, consumed = count_reads(until, derived.available, case.chunk_ends, case.read_cap)
+        if reads > self.reads and not self.closed:
+            self.reads, self.consumed = reads, consumed
+
+    @property
+    def settled(self) -> bool:
+        return self.reads == self.derived.reads
+
+    @property
+    def events(self) -> list[Step]:
+        """The events of what was consumed; what only the end dispatches comes with the end."""
+        return [step for step in self.derived.steps if self.settled or step.event.dispatch <= self.consumed]
+
+    @property
+    def preview(self) -> str:
+        if self.settled:
+            return self.derived.preview
+        return "".join(self.derived.texts[: self.events[-1].texts]) if self.events else ""
+
+    @property
+    def outcome(self) -> str | None:
+        return self.given or (self.derived.outcome if self.settled else None)
+
+    @property
+    def decision(self) -> str:
+        """The one decision of an owned attempt; of a naive one the first of DECISIONS that was ever taken."""
+        return next(decision for decision in DECISIONS if decision in self.marks or decision == "open")
+
+
+class Replay:
+    """A session on paper: conversation, screen, and who owns the turn."""
+
+    def __init__(self, session: Session, contract: Contract, suite: Suite) -> None:
+        self.session = session
+        self.contract = contract
+        self.question = {"role": "user", "content": suite.question}
+        self.base: list[dict[str, Any]] = list(suite.history)  # what was there before; nothing after a clear
+        self.kept: list[dict[str, Any]] = []  # questions and answers of the session
+        self.writes = 0
+        self.attempts: dict[str, Attempt] = {}  # in the order of their requests
+        self.sent: list[Kept] = []  # the history that each request carries
+        self.published: Attempt | None = None  # the one that was committed last
+        self.display, self.state = "", "idle"
+        # Of the owned policy alone: the task, open or not, and its one active attempt.
+        self.open = False
+        self.active: Attempt | None = None
+        self.retries = 0
+        self.journal = [self.play(move) for move in session.moves]
+
+    def play(self, move: Move) -> dict[str, Any]:
+        """One step, and its line of the journal."""
+        result = POLICY_EFFECTS[self.contract.policy][move.do](self, move)
+        attempt = self.attempts.get(move.attempt or "")
+        return {
+            "do": move.do,
+            "attempt": move.attempt,
+            "result": result,
+            "outcome": attempt.outcome if attempt else None,
+            "consumed_bytes": attempt.consumed if attempt else 0,
+            "reads": attempt.reads if attempt else 0,
+            "preview": attempt.preview if attempt else "",
+            "display": self.display,
+            "state": self.state,
+            "stored": len(self.kept) // 2,
+        }
+
+    def show(self, display: str, state: str) -> None:
+        self.display, self.state = display, state
+
+    def post(self, move: Move) -> Attempt:
+        """A request with the history as it is, answered by the exchange of its number."""
+        case = self.session.exchange(len(self.attempts))
+        attempt = Attempt(move.attempt or "", derive(case, self.contract), case)
+        self.sent.append(self.history)
+        self.attempts[attempt.name] = attempt
+        return attempt
+
+    def write(self, attempt: Attempt, answer: dict[str, Any]) -> None:
+        """Append question and answer to the history."""
+        self.kept += [self.question, answer]
+        self.writes += 1
+        self.published = attempt
+        attempt.marks.add("accepted")
+
+    def forget(self) -> None:
+        """Clear history and screen."""
+        self.base, self.kept = [], []
+        self.show("", "idle")
+
+    @property
+    def history(self) -> Kept:
+        return Kept(list(self.base), list(self.kept))
+
+    @property
+    def decisions(self) -> Decisions:
+        """Outcome and decision of every attempt of the case; one that was denied never was."""
+        asked = {name: (attempt.outcome, attempt.decision) for name, attempt in self.attempts.items()}
+        return {name: asked.get(name, (None, "open")) for name in begun(self.session.moves)}
+
+    @property
+    def outcome(self) -> str | None:
+        """The outcome of the attempt that was committed last, or else of the newest."""
+        shown = self.published or next(reversed(self.attempts.values()), None)
+        return shown.outcome if shown else None
+
+
+def begun(moves: list[Move]) -> list[str]:
+    """The names of the attempts of a session, in the order of their steps."""
+    return [move.attempt or "" for move in moves if move.do in BEGINNINGS]
+
+
+# --- the owned policy (section A2): None, or the result of the step
+
+
+def owned_start(replay: Replay, move: Move) -> str | None:
+    """A new attempt becomes the active one."""
+    replay.active = replay.post(move)
+    replay.show("", "generating")
+    return None
+
+
+def owned_begin(replay: Replay, move: Move) -> str | None:
+    """A new task where none is open, else a further attempt of that one, if nobody owns it."""
+    if replay.active:
+        return DENIED
+    if not replay.open:
+        replay.open, replay.retries = True, 0
+    return owned_start(replay, move)
+
+
+def owned_supersede(replay: Replay, move: Move) -> str | None:
+    """The active attempt loses its right at once."""
+    if replay.active is None or replay.active.name != move.of:
+        return DENIED
+    replay.active.marks.add("superseded")
+    return owned_start(replay, move)
+
+
+def owned_retry(replay: Replay, move: Move) -> str | None:
+    """In place of the newest attempt, which ended without an answer, while its task is open."""
+    newest = next(reversed(replay.attempts.values()), None)
+    if newest is None or newest.name != move.of or newest.decision not in RETRIED:
+        return DENIED
+    if not replay.open or replay.retries >= replay.contract.retries:
+        return DENIED
+    replay.retries += 1
+    return owned_start(replay, move)
+
+
+def owned_read(replay: Replay, move: Move) -> str | None:
+    """Whoever may not publish any more changes nothing that is visible."""
+    attempt = replay.attempts.get(move.attempt or "")
+    if attempt is None:
+        return DENIED
+    attempt.read(move.until_bytes)
+    if attempt is replay.active:
+        replay.show(attempt.preview, "generating")
+    return None
+
+
+def owned_commit(replay: Replay, move: Move) -> str | None:
+    """Ownership is asked before evidence; a decision stays what it is."""
+    attempt = replay.attempts.get(move.attempt or "")
+    if attempt is None:
+        return DENIED
+    if attempt is replay.active:
+        owned_decide(replay, attempt)
+    elif attempt.decision == "superseded":
+        attempt.given = "SUPERSEDED"
+    return {"accepted": "committed", "superseded": "superseded"}.get(attempt.decision, "refused")
+
+
+def owned_decide(replay: Replay, attempt: Attempt) -> None:
+    """The active attempt asks: its evidence decides."""
+    replay.active = None
+    if attempt.settled and attempt.derived.committed:
+        replay.open = False
+        replay.write(attempt, attempt.derived.answer)
+        replay.show(attempt.preview, "accepted")
+        return
+    attempt.given = attempt.outcome or "INCOMPLETE_STREAM"
+    attempt.closed = True
+    attempt.marks.add("failed" if FAILURES.fullmatch(attempt.given) else "refused")
+    replay.show(attempt.preview, "interrupted")
+
+
+def owned_cancel(replay: Replay, move: Move) -> str | None:
+    """Only what is not decided can be cancelled."""
+    attempt = replay.active
+    if attempt is None or attempt.name != move.attempt:
+        return DENIED
+    replay.active = None
+    attempt.given, attempt.closed = "CANCELLED", True
+    attempt.marks.add("cancelled")
+    replay.show(attempt.preview, "interrupted")
+    return None
+
+
+def owned_clear(replay: Replay, _move: Move) -> str | None:
+    """No attempt of the conversation is active any more."""
+    if replay.active:
+        replay.active.marks.add("superseded")
+    replay.active, replay.open = None, False
+    replay.forget()
+    return None
+
+
+# --- the naive policy (section A3): one buffer for the screen, and no owner
+
+
+def naive_begin(replay: Replay, move: Move) -> str | None:
+    """The screen is emptied."""
+    replay.post(move)
+    replay.show("", "generating")
+    return None
+
+
+def naive_supersede(replay: Replay, move: Move) -> str | None:
+    """Nobody loses a right; only the decision has a name for it."""
+    replay.attempts[move.of or ""].marks.add("superseded")
+    return naive_retry(replay, move)
+
+
+def naive_retry(replay: Replay, move: Move) -> str | None:
+    """The screen stays as it is."""
+    replay.post(move)
+    replay.show(replay.display, "generating")
+    return None
+
+
+def naive_read(replay: Replay, move: Move) -> str | None:
+    """Every text that arrives is shown; an error takes the last stored answer out again."""
+    attempt = replay.attempts[move.attempt or ""]
+    before, settled = attempt.preview, attempt.settled
+    attempt.read(move.until_bytes)
+    met = attempt.outcome if attempt.settled and not settled else None
+    if met == "PROVIDER_ERROR":
+        del replay.kept[-2:]
+    brought = attempt.preview[len(before) :]
+    replay.show(replay.display + brought, "interrupted" if met in NAIVE_ERRORS else "generating")
+    return None
+
+
+def naive_commit(replay: Replay, move: Move) -> str | None:
+    """Whoever asks, however often, whatever was read."""
+    attempt = replay.attempts[move.attempt or ""]
+    replay.write(attempt, {"role": "assistant", "content": attempt.preview})
+    replay.show(replay.display, "accepted")
+    return "committed"
+
+
+def naive_cancel(replay: Replay, move: Move) -> str | None:
+    """Only the screen says it."""
+    replay.attempts[move.attempt or ""].marks.add("cancelled")
+    replay.show(replay.display, "interrupted")
+    return None
+
+
+def naive_clear(replay: Replay, _move: Move) -> str | None:
+    """What comes later is appended again."""
+    for attempt in replay.attempts.values():
+        attempt.marks.add("superseded")
+    replay.forget()
+    return None
+
+
+POLICY_EFFECTS: dict[str, dict[str, Callable[[Replay, Move], str | None]]] = {
+    "owned": {
+        "begin": owned_begin,
+        "supersede": owned_supersede,
+        "retry": owned_retry,
+        "read": owned_read,
+        "commit": owned_commit,
+        "cancel": owned_cancel,
+        "clear": owned_clear,
+    },
+    "naive": {
+        "begin": naive_begin,
+        "supersede": naive_supersede,
+        "retry": naive_retry,
+        "read": naive_read,
+        "commit": naive_commit,
+        "cancel": naive_cancel,
+        "clear": naive_clear,
+    },
+}
 
 
 # ====================================================================================================
@@ -2582,21 +3167,30 @@ def check_wire(trial: Trial, blobs: Blobs) -> None:
     if [asked, asked] != [record[key] is not None for key in ("response_head", "body")]:
         text = "a response without a request, or the reverse"
         found.add("E-CASE-WIRE", trial.place, text, f"{len(record['requests'])} requests")
-    head = blobs.get(record["response_head"], trial.place)
-    if head is not None and parse_head(head) != expected_head(case):
-        witness = f"{brief(head)}, expected {expected_head(case)}"
-        found.add("E-CASE-WIRE", trial.place, "the response head does not say what the case says", witness)
+    check_head(record["response_head"], case, trial.place, blobs)
     body = blobs.get(record["body"], trial.place)
     if body is not None:
+        check_prefix(body, case, trial.place, found)
         check_body(trial, body, found)
 
 
+def check_head(reference: dict[str, Any] | None, case: Case, place: str, blobs: Blobs) -> None:
+    """The response head must be that of the exchange."""
+    head = blobs.get(reference, place)
+    if head is not None and parse_head(head) != expected_head(case):
+        witness = f"{brief(head)}, expected {expected_head(case)}"
+        blobs.archive.found.add("E-CASE-WIRE", place, "the response head does not say what the case says", witness)
+
+
+def check_prefix(body: bytes, case: Case, place: str, found: Findings) -> None:
+    """The archived body must be a prefix of the exchange's."""
+    if not case.body.startswith(body):
+        witness = difference(body, case.body)
+        found.add("E-CASE-WIRE", place, "the archived body is no prefix of the case's", witness)
+
+
 def check_body(trial: Trial, body: bytes, found: Findings) -> None:
-    """The archived body must be the prefix of the case's body that was consumed."""
-    whole = trial.case.body
-    if not whole.startswith(body):
-        text = "the archived body is no prefix of the case's"
-        found.add("E-CASE-WIRE", trial.place, text, difference(body, whole))
+    """The archived body must be as much as was consumed."""
     consumed = (trial.record["claim"] or {}).get("consumed_bytes")
     sent = trial.volatile["sent_bytes"] if trial.volatile else len(body)
     expected = sent if consumed is None else min(consumed, sent)
@@ -2607,19 +3201,31 @@ def check_body(trial: Trial, body: bytes, found: Findings) -> None:
 
 def check_volatile(trial: Trial, found: Findings) -> None:
     """What the server says of its own end must fit the record."""
-    volatile, record = trial.volatile, trial.record
-    if volatile is None:
+    if trial.volatile is None:
         return
-    end, sent, size = volatile["server_end"], volatile["sent_bytes"], len(trial.case.body)
+    check_server_end(trial.volatile, trial.record, trial.case, trial.place, found)
+    check_delivery(trial.volatile, trial.record["delivered"], trial.record["claim"] or {}, trial.place, found)
+
+
+def check_server_end(volatile: dict[str, Any], record: dict[str, Any], case: Case, place: str, found: Findings) -> None:
+    """Whether the server was asked, and how much of the body it can have sent."""
+    end, sent, size = volatile["server_end"], volatile["sent_bytes"], len(case.body)
     if (end == "not-asked") is bool(record["requests"]):
         witness = f"{end}, {len(record['requests'])} requests"
-        found.add("E-VOLATILE", trial.place, "server_end does not fit the requests", witness)
+        found.add("E-VOLATILE", place, "server_end does not fit the requests", witness)
     if sent > size or (end == "played" and sent != size):
         witness = f"{end}, {sent} of {size} bytes"
-        found.add("E-VOLATILE", trial.place, "sent_bytes does not fit the case's body", witness)
-    if record["delivered"] not in possible_delivery(record["claim"] or {}, end, sent):
-        witness = f"delivered is {record['delivered']}, server_end {end}"
-        found.add("E-VOLATILE", trial.place, "delivered does not fit how the server ended", witness)
+        found.add("E-VOLATILE", place, "sent_bytes does not fit the case's body", witness)
+
+
+def check_delivery(
+    volatile: dict[str, Any], delivered: bool, claim: dict[str, Any], place: str, found: Findings
+) -> None:
+    """Whether everything the client waited for can have gone out."""
+    end = volatile["server_end"]
+    if delivered not in possible_delivery(claim, end, volatile["sent_bytes"]):
+        witness = f"delivered is {delivered}, server_end {end}"
+        found.add("E-VOLATILE", place, "delivered does not fit how the server ended", witness)
 
 
 def possible_delivery(claim: dict[str, Any], end: str, sent: int) -> tuple[bool, ...]:
@@ -2632,8 +3238,8 @@ def possible_delivery(claim: dict[str, Any], end: str, sent: int) -> tuple[bool,
     return ((consumed or 0) <= sent and (end == "played" or not waited),)
 
 
-def request_problem(raw: bytes, suite: Suite) -> str:
-    """What is wrong with a request blob; "" where nothing is."""
+def request_problem(raw: bytes) -> str:
+    """What is wrong with the form of a request blob; "" where nothing is."""
     match = REQUEST.fullmatch(raw)
     if not match:
         return f"is not the redacted form of section 3: {brief(raw)}"
@@ -2646,19 +3252,30 @@ def request_problem(raw: bytes, suite: Suite) -> str:
         return f"the body is not strict JSON: {error}"
     if type(body) is not dict or not body.keys() <= REQUEST_MEMBERS or canonical(body) != match[2]:
         return f"the body is not a canonical object of the listed members: {brief(match[2])}"
-    messages = [*suite.history, {"role": "user", "content": suite.question}]
-    if body.get("messages") != messages:
-        return f"messages are not the history and the question: {brief(body.get('messages'))}"
     return ""
+
+
+def asked_messages(reference: dict[str, Any], trial: str, place: str, blobs: Blobs) -> Any:
+    """The messages of a request, which must be redacted; None where that is already wrong."""
+    raw = blobs.get(reference, place)
+    if raw is None:
+        return None
+    if problem := request_problem(raw):
+        blob = f"data/blobs/{reference['sha256']}"
+        blobs.archive.found.add("E-REQUEST", blob, f"a request of {trial} was not like this", problem)
+        return None
+    return json.loads(raw.partition(b"\n\n")[2]).get("messages", ())
 
 
 def check_requests(trial: Trial, blobs: Blobs) -> None:
     """Every request must be redacted, and must carry the conversation of the suite."""
+    expected = [*trial.suite.history, {"role": "user", "content": trial.suite.question}]
     for reference in trial.record["requests"]:
-        raw = blobs.get(reference, trial.place)
-        if raw is not None and (problem := request_problem(raw, trial.suite)):
+        messages = asked_messages(reference, trial.id, trial.place, blobs)
+        if messages not in (None, expected):
             place = f"data/blobs/{reference['sha256']}"
-            blobs.archive.found.add("E-REQUEST", place, f"a request of {trial.id} was not like this", problem)
+            text = f"messages of a request of {trial.id} are not the history and the question"
+            blobs.archive.found.add("E-REQUEST", place, text, brief(messages))
 
 
 def claimed_history(record: dict[str, Any], place: str, blobs: Blobs) -> list[dict[str, Any]] | None:
@@ -2765,7 +3382,7 @@ def not_delivered(trial: Trial) -> Verdict | None:
     return "NOT_DELIVERED", "the fault never reached the wire", f"{sent} of {len(trial.case.body)} bytes sent"
 
 
-def no_claim(trial: Trial) -> Verdict | None:
+def no_claim(trial: Trial | SessionTrial) -> Verdict | None:
     """Nothing passes by absence."""
     if trial.record["claim"] is not None:
         return None
@@ -2900,6 +3517,346 @@ def verdict_of(trial: Trial) -> Verdict:
 
 
 # ====================================================================================================
+# Sessions: the wire, the requests, the claim (sections A5, A6)
+# ====================================================================================================
+
+
+class SessionTrial(NamedTuple):
+    """One record of a session with everything it is judged by."""
+
+    id: str
+    place: str
+    record: dict[str, Any]
+    volatile: dict[str, Any] | None
+    suite: Suite
+    session: Session
+    contract: Contract
+    label: SessionLabel
+    owned: SessionLabel | None  # what a control is compared with
+    replay: Replay
+    aware: bool  # the subject was told the contract
+    history: list[dict[str, Any]] | None  # as claimed
+    preview: str | None  # as claimed
+    journal: list[dict[str, Any]]  # as claimed
+    asked: list[list[dict[str, Any]] | None]  # the messages of each request; None where they are none
+
+    @property
+    def attempts_asked(self) -> list[str]:
+        """By the journal: the attempts that made a request, in this order."""
+        lines = zip(self.session.moves, self.journal, strict=False)
+        return [move.attempt or "" for move, line in lines if move.do in BEGINNINGS and line["result"] != DENIED]
+
+
+def session_journal(record: dict[str, Any], place: str, session: Session, blobs: Blobs) -> list[dict[str, Any]]:
+    """The journal as claimed: one line for each step of the case."""
+    found, reference = blobs.archive.found, record["journal"]
+    if (reference is None) is not (record["claim"] is None):
+        found.add("E-SCHEMA", place, "there is a journal where there is no claim, or the reverse", brief(reference))
+    raw = blobs.get(reference, place)
+    if raw is None:
+        return []
+    journal = record_json(raw, b"", f"data/blobs/{reference['sha256']}", JOURNAL_SHAPE, found)
+    steps, lines = [move[:2] for move in session.moves], [(line["do"], line["attempt"]) for line in journal or []]
+    if journal is not None and lines != steps:
+        witness = f"{brief(lines)}, the steps are {brief(steps)}"
+        found.add("E-JOURNAL", place, "the journal is not one line for each step", witness)
+    return journal or []
+
+
+def session_requests(record: dict[str, Any], place: str, blobs: Blobs) -> list[list[dict[str, Any]] | None]:
+    """The messages of every request, which must be redacted, and entries of a history."""
+    asked: list[list[dict[str, Any]] | None] = []
+    for reference in record["requests"]:
+        messages = asked_messages(reference, record["trial"], place, blobs)
+        if messages is not None and (problem := HISTORY(messages)):
+            blob = f"data/blobs/{reference['sha256']}"
+            text = f"messages of a request of {record['trial']} are no entries of a history"
+            blobs.archive.found.add("E-REQUEST", blob, text, problem)
+            messages = None
+        asked.append(messages)
+    return asked
+
+
+def check_exchanges(trial: SessionTrial, blobs: Blobs) -> None:
+    """What was served to each request is what the case says, as far as it is archived."""
+    record, found = trial.record, blobs.archive.found
+    requests, exchanges = record["requests"], record["exchanges"]
+    if len(requests) != len(exchanges):
+        witness = f"{len(requests)} requests, {len(exchanges)} exchanges"
+        found.add("E-CASE-WIRE", trial.place, "there is not one exchange for each request", witness)
+    for number, exchange in enumerate(exchanges):
+        case, place = trial.session.exchange(number), f"{trial.place}, exchange {number + 1}"
+        if exchange["status"] != case.status:
+            witness = f"{exchange['status']}, expected {case.status}"
+            found.add("E-STATUS", place, "the status served is not that of the case", witness)
+        check_head(exchange["response_head"], case, place, blobs)
+        body = blobs.get(exchange["body"], place)
+        if body is not None:
+            check_prefix(body, case, place, found)
+            check_consumed(trial, number, len(body), found)
+
+
+def check_consumed(trial: SessionTrial, number: int, size: int, found: Findings) -> None:
+    """The archived body must be as much as the journal says that the attempt of the request consumed."""
+    exchange, consumed = trial.record["exchanges"][number], consumed_bytes(trial, number)
+    expected = size if consumed is None else consumed
+    if number == len(trial.record["exchanges"]) - 1 and trial.volatile:
+        sent = trial.volatile["sent_bytes"]
+        expected = sent if consumed is None else min(consumed, sent)
+    elif not exchange["delivered"]:
+        expected = min(size, expected)  # how much was sent is known of the last play alone
+    if size != expected:
+        text = "the archived body is not what the journal says was consumed of what was sent"
+        witness = f"{size} bytes, expected {expected}, {consumed} in the journal"
+        found.add("E-CASE-WIRE", f"{trial.place}, exchange {number + 1}", text, witness)
+
+
+def consumed_bytes(trial: SessionTrial, number: int) -> int | None:
+    """What the attempt of a request consumed by the journal; None where no attempt made it."""
+    if number >= len(trial.attempts_asked):
+        return None
+    name = trial.attempts_asked[number]
+    lines = zip(trial.session.moves, trial.journal, strict=False)
+    consumed: int = [line["consumed_bytes"] for move, line in lines if move.attempt == name][-1]
+    return consumed
+
+
+def check_last_play(trial: SessionTrial, found: Findings) -> None:
+    """What the server says of its own end is about the last request."""
+    volatile, record, last = trial.volatile, trial.record, len(trial.record["exchanges"]) - 1
+    if volatile is None:
+        return
+    check_server_end(volatile, record, trial.session.exchange(max(last, 0)), trial.place, found)
+    if record["exchanges"]:
+        claim = {"consumed_bytes": consumed_bytes(trial, last)}
+        check_delivery(volatile, record["exchanges"][last]["delivered"], claim, trial.place, found)
+
+
+# ====================================================================================================
+# Sessions: verdicts, the first that holds (section A8)
+# ====================================================================================================
+
+
+class Held(NamedTuple):
+    """A history that the subject sent or has in the end, against the one that is right there."""
+
+    where: str
+    right: Kept
+    found: list[dict[str, Any]]
+
+    @property
+    def own(self) -> list[dict[str, Any]]:
+        """What it holds beyond the conversation before the session."""
+        return self.found[len(self.right.base) :]
+
+    @property
+    def texts(self) -> list[str]:
+        """The answers of the session that it holds."""
+        return [entry["content"] for entry in self.own[1::2]]
+
+    @property
+    def extra(self) -> list[str]:
+        return beyond(self.texts, self.right.texts)
+
+    @property
+    def missing(self) -> list[str]:
+        return beyond(self.right.texts, self.texts)
+
+
+def beyond(texts: list[str], others: list[str]) -> list[str]:
+    """The texts that are not among others, or more often than there."""
+    left, found = list(others), []
+    for text in texts:
+        if text in left:
+            left.remove(text)
+        else:
+            found.append(text)
+    return found
+
+
+def held_histories(trial: SessionTrial) -> list[Held]:
+    """The history that each attempt's request carried, and the one in the end."""
+    pairs = zip(trial.asked, trial.replay.sent, strict=False)
+    sent = [
+        Held(f"request {number}", right, messages[:-1])
+        for number, (messages, right) in enumerate(pairs, 1)
+        if messages is not None
+    ]
+    return [*sent, Held("the history", trial.replay.history, trial.history or [])]
+
+
+def session_not_delivered(trial: SessionTrial) -> Verdict | None:
+    """A fault that never reached the wire proves nothing."""
+    exchanges, requests = trial.record["exchanges"], len(trial.record["requests"])
+    for number, exchange in enumerate(exchanges, 1):
+        if not exchange["delivered"]:
+            return "NOT_DELIVERED", "the fault never reached the wire", f"exchange {number} of {len(exchanges)}"
+    if requests < (attempts := len(trial.attempts_asked)):
+        witness = f"{requests} requests, {attempts} attempts in the journal"
+        return "NOT_DELIVERED", "an attempt never reached the wire", witness
+    return None
+
+
+def session_label_conflict(trial: SessionTrial) -> Verdict | None:
+    """Two witnesses that never met contradict one another."""
+    stated, read = label_session(trial.label), derived_session(trial)
+    for key in ("stored", "writes", "display", "state", "attempts"):
+        if stated[key] != read[key]:
+            text = f"the label and the reading differ in {key}: the case or the auditor is wrong"
+            return "LABEL_CONFLICT", text, f"label {brief(stated[key])}, reading {brief(read[key])}"
+    if trial.label.fails is False and trial.owned and (how := departures(read, trial.owned)):
+        text = "the label says that this control need not fail, and by the reading it does"
+        return "LABEL_CONFLICT", text, f"it differs from the owned label in {how}"
+    return None
+
+
+def session_altered(trial: SessionTrial) -> Verdict | None:
+    """A history holds what nobody said, or not as it was said."""
+    question = {"role": "user", "content": trial.suite.question}
+    for number, messages in enumerate(trial.asked, 1):
+        if messages is not None and messages[-1:] != [question]:
+            return "ALTERED", f"request {number} asks another question", brief(messages[-1:])
+    for held in held_histories(trial):
+        if held.found[: len(held.right.base)] != held.right.base:
+            return "ALTERED", f"an earlier entry of {held.where} changed", brief(held.found)
+        if any(entry != question for entry in held.own[::2]):
+            return "ALTERED", f"{held.where} holds another question than was asked", brief(held.own)
+        if any(entry["role"] != "assistant" for entry in held.own[1::2]):
+            return "ALTERED", f"{held.where} holds other entries than questions and answers", brief(held.own)
+        if wrong := wrong_texts(trial, held):
+            return "ALTERED", f"{held.where} holds other text than was sent", brief(wrong)
+        if not held.extra and not held.missing and not same_answers(trial, held):
+            return "ALTERED", f"the answers of {held.where} are not those that were given", brief(held.own[1::2])
+    return None
+
+
+def said_texts(trial: SessionTrial) -> tuple[list[str], list[str]]:
+    """All text that each exchange says, and the same of those whose attempt may not publish."""
+    decisions = [attempt.decision for attempt in trial.replay.attempts.values()]
+    said, foreign = [], []
+    for number, case in enumerate(trial.session.exchanges):
+        framing = trial.contract.dialects[case.dialect].framing
+        said.append(lenient_text(case.body, case.dialect, framing))
+        if decisions[number : number + 1] != ["accepted"]:
+            foreign.append(said[-1])
+    return said, foreign
+
+
+def wrong_texts(trial: SessionTrial, held: Held) -> list[str]:
+    """Answers that no exchange says, or a right one that was cut."""
+    said, foreign = said_texts(trial) if held.extra else ([], [])
+    # One text in the place of another is a change, unless whoever may not publish has said it.
+    return not_said(held.extra, foreign if held.missing else said)
+
+
+def foreign_texts(trial: SessionTrial, held: Held) -> list[str]:
+    """Answers of attempts that may not publish."""
+    _, foreign = said_texts(trial) if held.extra else ([], [])
+    return beyond(held.extra, not_said(held.extra, foreign))
+
+
+def not_said(texts: list[str], sources: list[str]) -> list[str]:
+    """The texts with which no source begins."""
+    return [text for text in texts if not any(source.startswith(text) for source in sources)]
+
+
+def same_answers(trial: SessionTrial, held: Held) -> bool:
+    """Whether the answers are the right ones, in order and with their calls."""
+    pairs = zip(held.own[1::2], held.right.own[1::2], strict=True)
+    return all(same_answer(kept, right, trial.aware) for kept, right in pairs)
+
+
+def same_answer(kept: dict[str, Any], right: dict[str, Any], exactly: bool) -> bool:
+    """Whether a kept answer is the right one, with its calls."""
+    calls, sent = kept.get("tool_calls", []), right.get("tool_calls", [])
+    same_calls = len(calls) == len(sent) and all(same_call(*pair, exactly) for pair in zip(calls, sent, strict=True))
+    return kept["content"] == right["content"] and same_calls
+
+
+def session_kept_wrongly(trial: SessionTrial) -> Verdict | None:
+    """A history holds an answer too much, or one too little."""
+    if dispatched := trial.record["claim"]["dispatched"]:
+        return "FALSE_COMMIT", "dispatched a tool", f"dispatched {dispatched}, nothing may be"
+    judged = trial.label.authority != "judgement"
+    too_much, too_little = ("FALSE_COMMIT", "FALSE_WITHHOLD") if judged else ("NON_STRICT", "OVER_STRICT")
+    for held in held_histories(trial):
+        if foreign := foreign_texts(trial, held):
+            return too_much, f"{held.where} holds an answer that may not be published", brief(foreign)
+        if len(held.texts) > len(held.right.texts):
+            return too_much, f"{held.where} holds an answer twice, or one too early", brief(held.extra)
+        if len(held.texts) < len(held.right.texts):
+            return too_little, f"{held.where} lacks a good answer", brief(held.missing)
+        if len(held.own) % 2:
+            return too_much, f"{held.where} holds a question that got no answer", brief(held.own[-1])
+    return None
+
+
+def session_misreported(trial: SessionTrial) -> Verdict | None:
+    """The history is right, another claim is not; requests are counted, whatever was claimed."""
+    requests, attempts = len(trial.record["requests"]), len(trial.replay.attempts)
+    if requests > attempts:
+        return "MISREPORTED", "made more requests than attempts", f"{requests} requests, {attempts} attempts"
+    if not trial.aware:
+        return None
+    for number, (line, right) in enumerate(zip(trial.journal, trial.replay.journal, strict=False), 1):
+        for key in right:
+            if line[key] != right[key] and key not in ("do", "attempt"):
+                text = f"the history is right, {key} after step {number} ({step_in_words(right)}) is not"
+                return "MISREPORTED", text, f"claimed {brief(line[key])}, derived {brief(right[key])}"
+    claim = {"outcome": trial.record["claim"]["outcome"], "preview": trial.preview}
+    expected = {"outcome": trial.replay.outcome, "preview": trial.replay.display}
+    for key, right_value in expected.items():
+        if claim[key] is not None and claim[key] != right_value:
+            witness = f"{key} claimed {brief(claim[key])}, derived {brief(right_value)}"
+            return "MISREPORTED", f"the history is right, {key} is not", witness
+    return None
+
+
+def step_in_words(line: dict[str, Any]) -> str:
+    """A step in words."""
+    return str(line["do"]) if line["attempt"] is None else f"{line['do']} {line['attempt']}"
+
+
+def departures(session: dict[str, Any], owned: SessionLabel) -> list[str]:
+    """In what a session under a naive policy differs from what is right under an owned one."""
+    right = label_session(owned)
+    return [key for key in ("stored", "writes", "display") if session[key] != right[key]]
+
+
+SESSION_RULES = (
+    session_not_delivered,
+    no_claim,
+    session_label_conflict,
+    session_altered,
+    session_kept_wrongly,
+    session_misreported,
+)
+
+
+def session_verdict(trial: SessionTrial) -> Verdict:
+    """The first verdict that holds."""
+    verdicts = (rule(trial) for rule in SESSION_RULES)
+    return next((verdict for verdict in verdicts if verdict), ("AGREE", in_words(derived_session(trial)), ""))
+
+
+def naive_sessions(trials: list[Trial | SessionTrial], found: Findings) -> dict[str, Any]:
+    """The control of sessions: a policy that has to fail where the owned one holds."""
+    controls: dict[str, Any] = {}
+    for trial in trials:
+        if not isinstance(trial, SessionTrial) or trial.label.fails is None or trial.record["claim"] is None:
+            continue
+        if trial.owned is None:  # then nothing says what it differs from
+            continue
+        seen = claimed_session(trial)
+        how = departures(seen, trial.owned)
+        controls[trial.id] = {"fails": bool(how), "how": how}
+        if trial.label.fails and not how:
+            text = "this control has to fail, and stores, writes and shows what the owned policy does"
+            found.add("CONTROL_DID_NOT_FAIL", trial.place, text, in_words(seen))
+    return controls
+
+
+# ====================================================================================================
 # The audit
 # ====================================================================================================
 
@@ -2910,8 +3867,8 @@ class Library:
     def __init__(self, archive: Archive, plan: Plan) -> None:
         self.archive = archive
         self.suites: dict[str, Suite | None] = {}
-        self.cases: dict[str, Case | None] = {}
-        self.labels: dict[tuple[str, str], Label | None] = {}
+        self.cases: dict[str, Case | Session | None] = {}
+        self.labels: dict[tuple[str, str], Label | SessionLabel | None] = {}
         self.contracts: dict[str, Contract | None] = {}
         self.judged_bytes = 0
         self.copy(plan)
@@ -2945,26 +3902,39 @@ class Library:
             self.cases[folder] = load_case(self.archive, folder)
         for contract in [planned, *(suite.contracts if suite else [])]:
             if (folder, contract) not in self.labels:
-                self.labels[folder, contract] = load_label(self.archive, folder, contract)
+                self.labels[folder, contract] = self.label(folder, contract)
+
+    def label(self, folder: str, contract: str) -> Label | SessionLabel | None:
+        """A label in the form of its case."""
+        case = self.cases[folder]
+        if isinstance(case, Session):
+            return load_session_label(self.archive, folder, contract, case.moves, self.contracts.get(contract))
+        return load_label(self.archive, folder, contract) if case else None
 
     def stated(self, folder: str, suite: Suite) -> list[Label]:
         """The labels of a case under all contracts of its suite; a missing one was found already."""
         labels = (self.labels.get((folder, contract)) for contract in suite.contracts)
-        return [label for label in labels if label]
+        return [label for label in labels if isinstance(label, Label)]
 
-    def derive(self, folder: str, contract: str, place: str) -> Derived | None:
-        case, rules = self.cases.get(folder), self.contracts.get(contract)
-        if case is None or rules is None:
+    def owned(self, folder: str, suite: Suite) -> SessionLabel | None:
+        """The label of a session under the first owned contract of its suite."""
+        labels = (self.labels.get((folder, contract)) for contract in suite.contracts)
+        return next((label for label in labels if isinstance(label, SessionLabel) and label.fails is None), None)
+
+    def rules(self, folder: str, exchanges: list[Case], contract: str, place: str) -> Contract | None:
+        """The contract by which a case can be judged; None where it cannot, which is then a finding."""
+        rules = self.contracts.get(contract)
+        if rules is None:
             return None
-        if case.dialect not in rules.dialects:
+        if (dialect := exchanges[0].dialect) not in rules.dialects:
             text = "says nothing about the dialect of a case"
-            self.archive.found.add("E-CONTRACT", contract, text, f"{case.dialect}, {folder}")
+            self.archive.found.add("E-CONTRACT", contract, text, f"{dialect}, {folder}")
             return None
-        self.judged_bytes += len(case.body)
+        self.judged_bytes += sum(len(case.body) for case in exchanges)
         if self.judged_bytes > MAX_JUDGED_BYTES:
             self.archive.found.add("E-SIZE", place, "too much to judge", f"> {MAX_JUDGED_BYTES} bytes")
             return None
-        return derive(case, rules)
+        return rules
 
 
 def split_trial(trial: str) -> tuple[str, str, str]:
@@ -2974,20 +3944,69 @@ def split_trial(trial: str) -> tuple[str, str, str]:
     return suite, case, contract
 
 
+def folder_of(record: dict[str, Any]) -> str:
+    """The folder of a record's case."""
+    return f"data/suite/{record['suite']}/{record['case']}/"
+
+
 def hear(place: str, record: dict[str, Any], library: Library, blobs: Blobs, aware: bool) -> Trial | None:
     """Gather what one record is judged by; None where a part is missing, which is then a finding."""
-    folder, contract = f"data/suite/{record['suite']}/{record['case']}/", record["contract"]
+    folder, contract = folder_of(record), record["contract"]
     history = claimed_history(record, place, blobs)
     preview = claimed_preview(record, place, blobs)
     suite, case = library.suites.get(record["suite"]), library.cases.get(folder)
-    label, rules = library.labels.get((folder, contract)), library.contracts.get(contract)
-    derived = library.derive(folder, contract, place)
-    if suite is None or case is None or label is None or rules is None or derived is None:
+    label = rules = None
+    if isinstance(case, Case):
+        label, rules = library.labels.get((folder, contract)), library.rules(folder, [case], contract, place)
+    if suite is None or not isinstance(case, Case) or not isinstance(label, Label) or rules is None:
         return None
-    labels = library.stated(folder, suite) or [label]
+    labels, derived = library.stated(folder, suite) or [label], derive(case, rules)
     return Trial(
         record["trial"], place, record, None, suite, case, rules, label, labels, derived, aware, history, preview
     )
+
+
+def hear_session(
+    place: str, record: dict[str, Any], library: Library, blobs: Blobs, aware: bool
+) -> SessionTrial | None:
+    """The same for the record of a session."""
+    folder, contract = folder_of(record), record["contract"]
+    history = claimed_history(record, place, blobs)
+    preview = claimed_preview(record, place, blobs)
+    suite, case = library.suites.get(record["suite"]), library.cases.get(folder)
+    label = rules = None
+    if isinstance(case, Session):
+        label, rules = library.labels.get((folder, contract)), library.rules(folder, case.exchanges, contract, place)
+    if suite is None or not isinstance(case, Session) or not isinstance(label, SessionLabel) or rules is None:
+        return None
+    owned = library.owned(folder, suite)
+    if label.fails and owned is None:
+        text = "says that a control has to fail, and states no owned contract that it differs from"
+        library.archive.found.add("E-LABEL", folder + "label.toml", text, f"the suite states {suite.contracts}")
+    return SessionTrial(
+        record["trial"],
+        place,
+        record,
+        None,
+        suite,
+        case,
+        rules,
+        label,
+        owned,
+        Replay(case, rules, suite),
+        aware,
+        history,
+        preview,
+        session_journal(record, place, case, blobs),
+        session_requests(record, place, blobs),
+    )
+
+
+def check_form(place: str, record: dict[str, Any], case: Case | Session | None, found: Findings) -> None:
+    """A case with steps has the record of a session, and no other has one."""
+    schema = "endmark.session/1" if isinstance(case, Session) else "endmark.trial/1"
+    if case is not None and record["schema"] != schema:
+        found.add("E-SCHEMA", place, "the record has not the form of its case", f"{record['schema']}, {schema}")
 
 
 def check_record(place: str, record: dict[str, Any], found: Findings) -> None:
@@ -3000,31 +4019,43 @@ def check_record(place: str, record: dict[str, Any], found: Findings) -> None:
         found.add("E-SCHEMA", place, "there is either a claim or a reason why there is none", witness)
 
 
-def try_records(archive: Archive, plan: Plan, library: Library) -> list[Trial]:
+def try_records(archive: Archive, plan: Plan, library: Library) -> list[Trial | SessionTrial]:
     """Check every record and return those trials that can be judged."""
-    rows = read_rows(archive, "data/records/", TRIAL_SHAPE)
+    rows = read_rows(archive, "data/records/", record_shape)
     volatile = read_volatile(archive, rows)
     check_order(archive, plan.trials, rows)
     blobs = Blobs(archive)
-    trials: list[Trial] = []
+    trials: list[Trial | SessionTrial] = []
     for place, record in rows:
         check_record(place, record, archive.found)
-        trial = hear(place, record, library, blobs, plan.subject["contract_aware"])
+        check_form(place, record, library.cases.get(folder_of(record)), archive.found)
+        is_session = record["schema"] == "endmark.session/1"
+        trial = (hear_session if is_session else hear)(place, record, library, blobs, plan.subject["contract_aware"])
         if trial is None:
             blobs.referred |= {f"data/blobs/{ref['sha256']}" for ref in references(record)}
             continue
         trial = trial._replace(volatile=volatile.get(record["trial"]))
-        check_wire(trial, blobs)
-        check_requests(trial, blobs)
-        check_volatile(trial, archive.found)
+        check_trial(trial, blobs)
         trials.append(trial)
     blobs.check()
     return trials
 
 
+def check_trial(trial: Trial | SessionTrial, blobs: Blobs) -> None:
+    """Compare what was archived of the wire with the case."""
+    if isinstance(trial, SessionTrial):
+        check_exchanges(trial, blobs)
+        check_last_play(trial, blobs.archive.found)
+        return
+    check_wire(trial, blobs)
+    check_requests(trial, blobs)
+    check_volatile(trial, blobs.archive.found)
+
+
 def references(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The blob references of a record outside its claim."""
-    singles = (record["response_head"], record["body"])
+    singles = [exchange[key] for exchange in record.get("exchanges", [record]) for key in ("response_head", "body")]
+    singles.append(record.get("journal"))
     return [*record["requests"], *(reference for reference in singles if reference is not None)]
 
 
@@ -3183,7 +4214,158 @@ def trial_row(trial: Trial) -> dict[str, Any]:
     }
 
 
-def totals(trials: list[Trial], rows: list[dict[str, Any]]) -> dict[str, Any]:
+def session_row(trial: SessionTrial) -> dict[str, Any]:
+    """One session of the report: the keys of a trial, null where only one exchange could have them."""
+    case, (word, why, witness) = trial.session.exchanges[0], session_verdict(trial)
+    names = list(trial.replay.attempts)
+    return {
+        "trial": trial.id,
+        "suite": trial.record["suite"],
+        "case": trial.record["case"],
+        "contract": trial.record["contract"],
+        "dialect": case.dialect,
+        "title": case.title,
+        "verdict": word,
+        "why": plain(why),
+        "witness": plain(witness),
+        **dict.fromkeys(OF_ONE_EXCHANGE),
+        "read_cap": case.read_cap,
+        "cancel_after_utf16": None,
+        "read_timeout_ms": case.read_timeout_ms,
+        "requests": len(trial.record["requests"]),
+        "exchanges": [
+            exchange_row(exchange, trial.replay.attempts[name] if name else None)
+            for exchange, name in itertools.zip_longest(trial.session.exchanges, names)
+        ],
+        "label": label_session(trial.label),
+        "derived": derived_session(trial),
+        "claim": claimed_session(trial),
+    }
+
+
+OF_ONE_EXCHANGE = (
+    "status", "content_type", "http_chunk_offsets", "stall_ms", "body_bytes", "body_sha256", "consumed_bytes",
+)  # fmt: skip
+
+
+def exchange_row(case: Case, attempt: Attempt | None) -> dict[str, Any]:
+    """One exchange of a session, and how much of it is right to be consumed."""
+    return {
+        "attempt": attempt and attempt.name,
+        "status": case.status,
+        "content_type": case.content_type,
+        "framing": case.framing,
+        "ending": case.ending,
+        "body_bytes": len(case.body),
+        "body_sha256": hashlib.sha256(case.body).hexdigest(),
+        "consumed_bytes": attempt and attempt.consumed,
+    }
+
+
+def decision_rows(decisions: Decisions) -> dict[str, dict[str, str | None]]:
+    """What became of each attempt."""
+    return {name: {"outcome": outcome, "decision": decision} for name, (outcome, decision) in decisions.items()}
+
+
+def label_session(label: SessionLabel) -> dict[str, Any]:
+    """What a person wrote about a session."""
+    return {
+        "outcome": None,
+        "stored": label.stored,
+        "writes": label.writes,
+        "dispatched": 0,
+        "display": label.display,
+        "state": label.state,
+        "attempts": decision_rows(label.attempts),
+        "fails": label.fails,
+        "authority": label.authority,
+    }
+
+
+def derived_session(trial: SessionTrial) -> dict[str, Any]:
+    """What is right, in the same keys."""
+    replay = trial.replay
+    return {
+        "outcome": replay.outcome,
+        "stored": replay.history.texts,
+        "writes": replay.writes,
+        "dispatched": 0,
+        "display": replay.display,
+        "state": replay.state,
+        "attempts": decision_rows(replay.decisions),
+    }
+
+
+def claimed_session(trial: SessionTrial) -> dict[str, Any]:
+    """What was claimed, by the history and the journal, in the same keys."""
+    claim = trial.record["claim"]
+    if claim is None:
+        return dict.fromkeys(("outcome", "stored", "writes", "dispatched", "display", "state", "attempts"))
+    held = held_histories(trial)[-1]
+    kept = [0, *(line["stored"] for line in trial.journal)]
+    rises = zip(trial.journal, kept, kept[1:], strict=False)
+    return {
+        "outcome": claim["outcome"],
+        "stored": held.texts,
+        "writes": sum(line["do"] == "commit" and after > before for line, before, after in rises),
+        "dispatched": claim["dispatched"],
+        "display": trial.preview,
+        "state": trial.journal[-1]["state"] if trial.journal else None,
+        "attempts": decision_rows(claimed_decisions(trial)),
+    }
+
+
+def claimed_decisions(trial: SessionTrial) -> Decisions:
+    """What became of each attempt by the journal alone."""
+    marks: dict[str, set[str]] = {}
+    outcomes: dict[str, str | None] = {}
+    for move, line in zip(trial.session.moves, trial.journal, strict=False):
+        name = move.attempt or ""
+        if line["result"] == DENIED:
+            continue
+        if move.do in BEGINNINGS:
+            marks[name] = set()
+        for other, decision in decided(move, line, list(marks)):
+            # An owned attempt is decided once.
+            if other in marks and (trial.contract.policy == "naive" or not marks[other]):
+                marks[other].add(decision)
+        outcomes[name] = line["outcome"]
+    return {
+        name: (
+            outcomes.get(name),
+            next(word for word in DECISIONS if word in marks.get(name, ()) or word == "open"),
+        )
+        for name in begun(trial.session.moves)
+    }
+
+
+def decided(move: Move, line: dict[str, Any], names: list[str]) -> list[tuple[str, str]]:
+    """The attempts that a step decides, each with its decision."""
+    name = move.attempt or ""
+    if move.do == "clear":
+        return [(other, "superseded") for other in names]
+    if move.do == "supersede":
+        return [(move.of or "", "superseded")]
+    if move.do == "cancel":
+        return [(name, "cancelled")]
+    if move.do != "commit":
+        return []
+    if line["result"] == "refused":
+        return [(name, "failed" if FAILURES.fullmatch(line["outcome"] or "") else "refused")]
+    return [(name, {"committed": "accepted"}.get(line["result"], "superseded"))]
+
+
+def in_words(session: dict[str, Any]) -> str:
+    """A session in one line."""
+    attempts = (
+        f"{name} {attempt['decision']}" + (f" ({attempt['outcome']})" if attempt["outcome"] else "")
+        for name, attempt in (session["attempts"] or {}).items()
+    )
+    shown = f"screen {session['state']} {brief(session['display'])}"
+    return f"{', '.join(attempts)}; stored {brief(session['stored'])}, writes {session['writes']}; {shown}"
+
+
+def totals(trials: list[Trial | SessionTrial], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The numbers of the report."""
     verdicts: dict[str, int] = {}
     for row in rows:
@@ -3203,26 +4385,43 @@ def totals(trials: list[Trial], rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def naive_replacements(archive: Archive, trials: list[Trial]) -> dict[str, int]:
+def naive_replacements(archive: Archive, trials: list[Trial | SessionTrial]) -> dict[str, int]:
     """The negative control: what a client does to text that decodes every read on its own."""
     counts: dict[str, int] = {}
     for trial in trials:
-        if trial.case.read_cap == 1 and trial.record["body"]:
+        if isinstance(trial, Trial) and trial.case.read_cap == 1 and trial.record["body"]:
             body = archive.files.get("data/blobs/" + trial.record["body"]["sha256"], b"")
             counts[trial.id] = sum(byte >= 0x80 for byte in body)
     return counts
 
 
-def trace_of(trial: Trial) -> dict[str, Any]:
-    """How one body was read, for people and pictures."""
-    case, derived = trial.case, trial.derived
-    textual = trial.contract.dialects[case.dialect].framing != "eventstream"
+def trace_of(trial: Trial | SessionTrial) -> dict[str, Any]:
+    """How one body was read, or those of a session, for people and pictures."""
+    if isinstance(trial, Trial):
+        derived = trial.derived
+        kind = {"left": "settled", "timeout": "timeout"}.get(derived.transport_end, "eof")
+        return {"trial": trial.id} | trace_body(trial.case, trial.contract, derived, derived.consumed_bytes, kind)
+    exchanges = [trace_attempt(attempt, trial.contract) for attempt in trial.replay.attempts.values()]
+    return {"trial": trial.id, "exchanges": exchanges}
+
+
+def trace_attempt(attempt: Attempt, contract: Contract) -> dict[str, Any]:
+    """How far the body of one attempt was read."""
+    kind = {"left": "settled", "timeout": "timeout"}.get(attempt.derived.transport_end, "eof")
+    trace = trace_body(attempt.case, contract, attempt.derived, attempt.consumed, kind)
+    if not attempt.settled:
+        end = {"kind": "left", "at_byte": attempt.consumed, "outcome": None, "why": "nothing more was read"}
+        trace |= {"events": trace["events"][: len(attempt.events)], "end": end}
+    return {"attempt": attempt.name} | trace
+
+
+def trace_body(case: Case, contract: Contract, derived: Derived, consumed: int, kind: str) -> dict[str, Any]:
+    """A body with its reads and events, and what ended them."""
+    textual = contract.dialects[case.dialect].framing != "eventstream"
     ends = read_ends(derived.available, case.chunk_ends, case.read_cap)
-    kind = {"left": "settled", "timeout": "timeout"}.get(derived.transport_end, "eof")
     return {
-        "trial": trial.id,
         "body": base64.b64encode(case.body).decode(),
-        "read_ends": [end for end in ends if end <= derived.consumed_bytes],
+        "read_ends": [end for end in ends if end <= consumed],
         "chunk_ends": [*case.chunk_ends, len(case.body)] if case.body else [],
         "characters": [list(match.span()) for match in wide_characters(case.body)] if textual else [],
         "events": [trace_step(step, derived.texts) for step in derived.steps],
@@ -3294,8 +4493,14 @@ def summary_lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"verdicts      {verdicts or 'none'}"
     if coverage["partial"]:
         yield f"coverage      PARTIAL {coverage['planned']} of {coverage['of']}"
+    for row in report["trials"]:
+        if "exchanges" in row and row["verdict"] == "AGREE":
+            yield f"session       {row['trial']}: {row['why']}"
     for trial, count in report["controls"]["naive_per_byte_replacements"].items():
         yield f"control       {trial}: {count} replacement characters when each byte is decoded alone"
+    for trial, control in report["controls"]["naive_sessions"].items():
+        how = f"fails in {', '.join(control['how'])}" if control["fails"] else "does what the owned policy does"
+        yield f"control       {trial}: the naive policy {how}"
     yield f"findings      {len(report['findings'])}"
     yield "level         full: every file hashed, every trial derived again from its bytes"
     yield f"stable root   {report['stable_root']}"
@@ -3304,19 +4509,22 @@ def summary_lines(report: dict[str, Any]) -> Iterator[str]:
 
 def trace_lines(trace: dict[str, Any]) -> Iterator[str]:
     """A trace as text."""
-    yield f"trace of {trace['trial']}: {len(trace['read_ends'])} reads that returned bytes"
-    for event in trace["events"]:
-        span = f"{event['start']}-{event['end']}"
-        yield f"  {span:>13}  {event['before']} -> {event['after']}  {'+'.join(event['signals'])}"
-        yield f"  {'':>13}  {plain(brief(event['data']))}"
-    yield f"  {trace['end']['at_byte']:>13}  {trace['end']['outcome']}: {plain(trace['end']['why'])}"
+    for part in trace.get("exchanges", [trace]):
+        of = f", attempt {part['attempt']}" if "attempt" in part else ""
+        yield f"trace of {trace['trial']}{of}: {len(part['read_ends'])} reads that returned bytes"
+        for event in part["events"]:
+            span = f"{event['start']}-{event['end']}"
+            yield f"  {span:>13}  {event['before']} -> {event['after']}  {'+'.join(event['signals'])}"
+            yield f"  {'':>13}  {plain(brief(event['data']))}"
+        outcome = part["end"]["outcome"] or "not settled"
+        yield f"  {part['end']['at_byte']:>13}  {outcome}: {plain(part['end']['why'])}"
 
 
 def print_report(report: dict[str, Any], coloured: bool) -> None:
     """A report as text: what is wrong first, the conclusion last."""
     paint = painter(coloured)
     for line in finding_lines(report["findings"]):
-        print(paint(line, "red") if line[0] == "E" else line)
+        print(line if line[0] == " " else paint(line, "red"))
     for line in finding_lines(report["notes"]):
         print(paint(line, "yellow") if line[0] == "N" else line)
     for row in report["trials"]:
@@ -3392,7 +4600,7 @@ def check_roots(report: dict[str, Any], options: argparse.Namespace, found: Find
             found.add("E-ROOT", key.replace("_", " "), f"differs from --expect-{name}", witness)
 
 
-def find_trace(name: str, trials: list[Trial]) -> dict[str, Any]:
+def find_trace(name: str, trials: list[Trial | SessionTrial]) -> dict[str, Any]:
     """The trace of the trial or case of that name."""
     for trial in trials:
         if name in (trial.id, trial.record["case"]):
@@ -3417,7 +4625,7 @@ def audit(options: argparse.Namespace) -> dict[str, Any]:
     trials = try_records(archive, plan, library) if plan.subject else []
     check_run(archive)
     provenance = load_document(archive, PROVENANCE, PROVENANCE_SHAPE)
-    rows = [trial_row(trial) for trial in trials]
+    rows = [trial_row(trial) if isinstance(trial, Trial) else session_row(trial) for trial in trials]
     report: dict[str, Any] = {
         "schema": "endmark.audit/1",
         "archive": plain(options.dir),
@@ -3427,7 +4635,10 @@ def audit(options: argparse.Namespace) -> dict[str, Any]:
         "coverage": coverage,
         "subject": plan.subject,
         "totals": totals(trials, rows),
-        "controls": {"naive_per_byte_replacements": naive_replacements(archive, trials)},
+        "controls": {
+            "naive_per_byte_replacements": naive_replacements(archive, trials),
+            "naive_sessions": naive_sessions(trials, found),
+        },
         "trials": rows,
     }
     check_roots(report, options, found)

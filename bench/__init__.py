@@ -1,1 +1,4 @@
-"""Timings, each a ratio against a named baseline measured in the same run. Never a test."""
+"""The reading core timed against named peers and floors, all in one run. Never a test.
+
+This folder may import `client` and, in `peers.py` and `readers.py`, the peers; nothing imports this folder.
+"""

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Coroutine
 from typing import Any
 
 from . import CANCEL, Answer, Conditions, Contract, History, ask, load
@@ -27,8 +28,12 @@ _READY: dict[str, object] = {
     "version": VERSION,
     "language": f"Python {platform.python_version()}",
     "dialects": names(),
-    "capabilities": ["cancel", "concurrent", "read-cap", "read-timeout"],
+    "capabilities": ["cancel", "concurrent", "read-cap", "read-timeout", "steps"],
 }
+
+
+# The steps of one session, as they come; None is the end of input.
+_Inbox = asyncio.Queue[dict[str, Any] | None]
 
 
 class _CancelAfter:
@@ -49,13 +54,16 @@ def main() -> int:
 
 
 async def _serve() -> int:
-    """Take turns as they come, each a task of its own."""
+    """Take turns as they come, each a task of its own, and give steps to the sessions that they are about."""
     contracts: dict[str, Contract] = {}
     turns: set[asyncio.Task[None]] = set()
+    sessions: dict[str, _Inbox] = {}
     while line := await asyncio.to_thread(sys.stdin.buffer.readline):
         try:
             message = json.loads(line)
             kind = message["kind"]
+            if kind in ("step", "finish"):
+                sessions[message["trial"]].put_nowait(message)
         except (ValueError, TypeError, KeyError):
             print(f"client: not a message of {PROTOCOL}: {line[:80]!r}", file=sys.stderr)
             return 2
@@ -64,24 +72,57 @@ async def _serve() -> int:
         elif kind == "turn":
             name = message["contract"]
             contract = contracts[name] = contracts.get(name) or load(name)
-            task = asyncio.create_task(_answer(message, contract))
+            task = asyncio.create_task(_answer(_work(message, contract, sessions)))
             turns.add(task)
             task.add_done_callback(turns.discard)
+        elif kind == "finish":
+            del sessions[message["trial"]]
         elif kind == "stop":
             break
+    for inbox in sessions.values():
+        inbox.put_nowait(None)
     await asyncio.gather(*turns)
     return 0
 
 
-async def _answer(message: dict[str, Any], contract: Contract) -> None:
+def _work(message: dict[str, Any], contract: Contract, sessions: dict[str, _Inbox]) -> Coroutine[Any, Any, None]:
+    """Give what a turn asks for: one answer, or a session that takes steps."""
+    if not message.get("steps"):
+        return _turn(message, contract)
+    inbox = sessions[message["trial"]] = _Inbox()
+    return _session(message, contract, inbox)
+
+
+async def _answer(work: Coroutine[Any, Any, None]) -> None:
     try:
-        _say(await _turn(message, contract))
+        await work
     except Exception as error:  # a bug of ours must be seen as a crash, not as a turn without an end
         print(f"client: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
 
 
-async def _turn(message: dict[str, Any], contract: Contract) -> dict[str, object]:
+async def _session(message: dict[str, Any], contract: Contract, inbox: _Inbox) -> None:
+    """Take the steps of one session as they come, and claim when they are over."""
+    from .session import Place, Session  # loading it takes longer than some trials, and most runs have no session
+
+    place = Place(
+        base_url=message["base_url"],
+        dialect=message["dialect"],
+        question=message["question"],
+        conditions=_conditions(message["conditions"]),
+    )
+    session = Session(place, contract, History(message["history"]))
+    try:
+        while (step := await inbox.get()) is not None:
+            if step["kind"] == "finish":
+                _say({"kind": "claim", "trial": message["trial"], **session.claim()})
+                return
+            _say({"kind": "stepped", "trial": message["trial"], "journal": await session.step(step)})
+    finally:
+        session.close()
+
+
+async def _turn(message: dict[str, Any], contract: Contract) -> None:
     given = message["conditions"]
     history = History(message["history"])
     answer = await ask(
@@ -90,15 +131,19 @@ async def _turn(message: dict[str, Any], contract: Contract) -> dict[str, object
         message["question"],
         contract=contract,
         dialect=message["dialect"],
-        conditions=Conditions(
-            read_cap_bytes=given["read_cap_bytes"],
-            connect_timeout_ms=given["connect_timeout_ms"],
-            read_timeout_ms=given["read_timeout_ms"],
-        ),
+        conditions=_conditions(given),
         on_preview=_CancelAfter(given["cancel_after_utf16"]) if "cancel_after_utf16" in given else None,
     )
     history.accept(message["question"], answer.turn)
-    return _claim(message["trial"], history, answer)
+    _say(_claim(message["trial"], history, answer))
+
+
+def _conditions(given: dict[str, int]) -> Conditions:
+    return Conditions(
+        read_cap_bytes=given["read_cap_bytes"],
+        connect_timeout_ms=given["connect_timeout_ms"],
+        read_timeout_ms=given["read_timeout_ms"],
+    )
 
 
 def _claim(trial: str, history: History, answer: Answer) -> dict[str, object]:

@@ -29,16 +29,16 @@ class _CallBuffer:
     fragments: list[str] = field(default_factory=list)
 
 
-@dataclass
 class Candidate:
     """One candidate's buffers."""
 
-    text: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    calls: dict[int, _CallBuffer] = field(default_factory=dict)
-    reason: str | None = None
-    reason_class: str | None = None
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.refusal: list[str] = []
+        self.reasoning: list[str] = []
+        self.calls: dict[int, _CallBuffer] = {}
+        self.reason: str | None = None
+        self.reason_class: str | None = None
 
     def proposed(self, empty_arguments: bool) -> list[Call]:
         """Give the calls in the order in which they were opened."""
@@ -62,28 +62,26 @@ class Buffers:
         self._blocks: dict[int, str] = {}  # every block that was ever opened, with its kind
         self._open: set[int] = set()
         self.has_incomplete_block = False
+        self.is_finished = False  # a candidate was seen, and every one that was has finished
 
     @property
     def has_open_block(self) -> bool:
         """Say whether a block was opened and not closed."""
         return bool(self._open)
 
-    @property
-    def is_finished(self) -> bool:
-        """Say whether a candidate was seen, and every one that was has finished."""
-        return bool(self.candidates) and not self._unfinished
-
     def candidate(self, number: int) -> Candidate:
         """Give a candidate, which is seen from now on."""
         if number not in self.candidates:
             self.candidates[number] = Candidate()
             self._unfinished.add(number)
+            self.is_finished = False
         return self.candidates[number]
 
     def finish(self, number: int, reason: str) -> None:
         """Note the raw reason with which a candidate finished."""
         self.candidate(number).reason = reason
         self._unfinished.discard(number)
+        self.is_finished = not self._unfinished
 
     def open(self, block: int, kind: str) -> Fault | None:
         """Open a block; none is opened twice."""
@@ -93,6 +91,10 @@ class Buffers:
         self._open.add(block)
         return None
 
+    def was_open(self, block: int) -> bool:
+        """Say whether a block was ever opened."""
+        return block in self._blocks
+
     def close(self, block: int, how: str) -> Fault | None:
         """Close a block that is open."""
         if block not in self._open:
@@ -101,38 +103,50 @@ class Buffers:
         self.has_incomplete_block |= how == INCOMPLETE
         return None
 
-    def add(self, signal: Signal) -> Fault | None:
+    def add(self, signal: Signal, value: str) -> Fault | None:
         """Add content to its buffer, unless the block or the size forbids it."""
-        fault = self._enter(signal)
-        if fault or self._has_no_effect(signal):
-            return fault
-        candidate = self.candidate(signal.candidate)
+        if signal.block is not None:
+            fault = self._enter(signal, signal.block)
+            if fault or self.has_no_effect(signal):
+                return fault
+        candidate = self.candidates.get(signal.candidate) or self.candidate(signal.candidate)
         if candidate.reason is not None:
-            return Fault(outcome=PROTOCOL, why=f"{signal.kind.value} after the finish")
+            return Fault(outcome=PROTOCOL, why=f"{signal.kind} after the finish")
         if signal.kind is Kind.TOOL and signal.call is None:
             return None
-        used_utf16 = self._used_utf16 + utf16_units(signal.value)
-        if used_utf16 > self._limit_utf16:
+        self._used_utf16 += utf16_units(value)
+        if self._used_utf16 > self._limit_utf16:
             return Fault(outcome=LIMIT, why=f"output over {self._limit_utf16} UTF-16 units")
-        self._used_utf16 = used_utf16
         if signal.kind is Kind.TOOL:
             return self._add_call(candidate, signal)
-        {Kind.TEXT: candidate.text, Kind.REFUSAL: candidate.refusal, Kind.REASONING: candidate.reasoning}[
-            signal.kind
-        ].append(signal.value)
+        pieces = {Kind.TEXT: candidate.text, Kind.REFUSAL: candidate.refusal, Kind.REASONING: candidate.reasoning}
+        pieces[signal.kind].append(value)
         return None
 
-    def _enter(self, signal: Signal) -> Fault | None:
+    def add_text(self, text: str, number: int, block: int | None) -> Fault | None:
+        """Add a text to a candidate and in a block that had one before; what may not goes the long way."""
+        candidate = self.candidates[number]
+        used_utf16 = self._used_utf16 + (len(text) if text.isascii() else utf16_units(text))
+        is_closed = block is not None and block not in self._open
+        if candidate.reason is not None or is_closed or used_utf16 > self._limit_utf16:
+            return self.add(Signal(kind=Kind.TEXT, value=text, candidate=number, block=block), text)
+        self._used_utf16 = used_utf16
+        candidate.text.append(text)
+        return None
+
+    def _enter(self, signal: Signal, block: int) -> Fault | None:
         """See to it that the block of a content is open."""
-        block = signal.block
-        if block is None or block in self._open:
+        if block in self._open:
             return None
         if signal.opens is not None and block not in self._blocks:
             return self.open(block, signal.opens)
-        return Fault(outcome=PROTOCOL, why=f"{signal.kind.value} in block {block}, which is not open")
+        return Fault(outcome=PROTOCOL, why=f"{signal.kind} in block {block}, which is not open")
 
-    def _has_no_effect(self, signal: Signal) -> bool:
-        return signal.only_in is not None and signal.block is not None and self._blocks[signal.block] != signal.only_in
+    def has_no_effect(self, signal: Signal) -> bool:
+        """Say whether a signal counts only in blocks of another kind than the open one that it speaks of."""
+        if signal.only_in is None or signal.block not in self._open:
+            return False
+        return self._blocks[signal.block] != signal.only_in
 
     def _add_call(self, candidate: Candidate, signal: Signal) -> Fault | None:
         number = signal.call

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from .strict_json import MAX_DEPTH
+
 CONTRACTS = Path(__file__).resolve().parent.parent / "cases" / "contracts"
 
 REASON_CLASSES = frozenset({"answer", "tools", "truncated", "filtered", "paused", "error"})
@@ -130,6 +132,8 @@ class _Table:
 
     def _limits(self) -> Limits:
         limits = Limits(**{field.name: self._count(field.name) for field in fields(Limits)})
+        if limits.json_depth > MAX_DEPTH:
+            raise self._error("json_depth", f"is {limits.json_depth}, at most {MAX_DEPTH} is allowed")
         self._done()
         return limits
 

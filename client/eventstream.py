@@ -13,7 +13,7 @@ import zlib
 from struct import Struct
 
 from .contract import Contract
-from .events import Event, FaultedError
+from .events import Event, FaultedError, Item
 from .outcomes import INVALID_UTF8, LIMIT, PROTOCOL, Fault
 from .units import utf16_units
 
@@ -40,17 +40,17 @@ class EventStreamFramer:
         self._buffer = bytearray()
         self._frame_bytes: int | None = None  # of the frame whose prelude has been judged
         self._input_bytes = 0
-        self._events = 0
+        self.events = 0
         self._faulted = False
 
-    def feed(self, data: bytes) -> list[Event | Fault]:
+    def feed(self, data: bytes) -> list[Item]:
         """Give the events that these bytes complete, and last the fault that they hold, if any."""
         if self._faulted:
             raise FaultedError
         room = self._limits.input_utf16 - self._input_bytes
         self._input_bytes += len(data)
         self._buffer += data[:room]
-        out: list[Event | Fault] = []
+        out: list[Item] = []
         fault = self._frames(out)
         if fault is None and len(data) > room:
             fault = Fault(outcome=LIMIT, why=f"input over {self._limits.input_utf16} bytes")
@@ -59,11 +59,11 @@ class EventStreamFramer:
             out.append(fault)
         return out
 
-    def flush(self) -> list[Event | Fault]:
+    def flush(self) -> list[Item]:
         """Give nothing: a frame without its checksum is no frame."""
         return []
 
-    def _frames(self, out: list[Event | Fault]) -> Fault | None:
+    def _frames(self, out: list[Item]) -> Fault | None:
         while True:
             if self._frame_bytes is None:
                 if len(self._buffer) < _PRELUDE.size:
@@ -100,19 +100,20 @@ class EventStreamFramer:
         headers = _headers(frame[_PRELUDE.size : headers_end])
         if headers is None:
             return _protocol("malformed headers")
+        payload = frame[headers_end : -_CRC.size]
         try:
-            data = frame[headers_end : -_CRC.size].decode()
+            text = payload.decode()
         except UnicodeDecodeError as error:
             return Fault(outcome=INVALID_UTF8, why=f"payload: {error.reason}")
-        if utf16_units(data) > self._limits.event_utf16:
+        if utf16_units(text) > self._limits.event_utf16:
             return Fault(outcome=LIMIT, why=f"event over {self._limits.event_utf16} UTF-16 units")
         kind = _type(headers)
         if kind is None:
             return _protocol("no message type that is known")
-        self._events += 1
-        if self._events > self._limits.events:
+        if self.events == self._limits.events:
             return Fault(outcome=LIMIT, why=f"more than {self._limits.events} events")
-        return Event(type=kind, data=data)
+        self.events += 1
+        return Event(kind, payload)
 
 
 def _headers(block: bytes) -> Headers | None:

@@ -16,19 +16,28 @@ Where it is stricter than the standard: sizes are bounded, and `id` and `retry` 
 since a client that reconnects by itself splices two answers.
 
 Theory of operation. Lines are cut on bytes, since CR and LF never occur inside a character of
-several bytes; only data becomes text. Faults are values and come last in the list that `feed`
-returns: the events before one are good.
+several bytes, and data stays bytes: whoever reads it knows what it holds. Faults are values and come
+last in the list that `feed` returns: the events before one are good. Two short cuts give what the loop over lines
+would give: whole events of one data line each are split off at once, and runs of blank lines and of
+comments between events are skipped at once.
 """
 
+import re
+
 from .contract import Contract
-from .events import Event
+from .events import MESSAGE, Event, Item
 from .lines import LineFramer
 from .outcomes import LIMIT, Fault
-from .units import utf16_units
+from .units import Pieces
 
 _BOM = b"\xef\xbb\xbf"
-_CR = 13
-_COLON = 58
+_LF, _CR, _COLON = b"\n\r:"
+
+_NOTHING = re.compile(rb"(?:\n|:[^\n]*+\n)*+")  # blank lines and comments
+_IDLE = (b"\n", b":")  # how those begin
+_DATA = b"data: "
+_BLANK = b"\n\n"
+_NEXT_DATA = _BLANK + _DATA
 
 
 class SseFramer(LineFramer):
@@ -38,12 +47,26 @@ class SseFramer(LineFramer):
         super().__init__(contract)
         self._at_start = True
         self._after_cr = False
-        self._type = ""
-        self._data: list[str] = []
-        self._data_utf16 = 0
+        self._type = b""
+        self._data = Pieces(contract.limits.event_utf16)
+        self._between = False  # nothing is open: neither a line nor an event nor a CR that an LF may follow
+        # No line and no event of a chunk of so many bytes can be over its limit.
+        self._safe_bytes = min(contract.limits.line_utf16, contract.limits.event_utf16)
 
-    def _take(self, chunk: bytes, out: list[Event | Fault]) -> Fault | None:
-        """Drop one leading BOM, and make every line end an LF."""
+    def _take(self, chunk: bytes, out: list[Item]) -> Fault | None:
+        """Take the short cut for one whole event of one data line, or look closer."""
+        if self._between and chunk[-2:] == _BLANK and chunk[:6] == _DATA:
+            data = chunk[6:-2]
+            if not (_LF in data or _CR in data or len(chunk) > self._safe_bytes or self.events == self._limits.events):
+                self.events += 1
+                out.append(data)
+                return None
+        fault = self._take_lines(chunk, out)
+        self._between = not (self._line.held or self._data.held or self._type or self._after_cr)
+        return fault
+
+    def _take_lines(self, chunk: bytes, out: list[Item]) -> Fault | None:
+        """Drop one leading BOM, make every line end an LF, and act on what that gives."""
         if self._at_start:
             self._at_start = False
             chunk = chunk.removeprefix(_BOM)
@@ -53,38 +76,58 @@ class SseFramer(LineFramer):
         if _CR in chunk:
             self._after_cr = chunk[-1] == _CR
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if self._data.held or self._type:
+            begun, blank, chunk = chunk.partition(_BLANK)
+            fault = super()._take(begun + blank, out)
+            if fault:
+                return fault
+        elif self._line.held and _LF in chunk:
+            chunk = self._line.take() + chunk
+        if not self._line.held and len(chunk) <= self._safe_bytes:
+            chunk = self._split(chunk, out)
         return super()._take(chunk, out)
 
-    def _act(self, line: bytes, out: list[Event | Fault]) -> Fault | None:
-        return self._field(line) if line else self._dispatch(out)
+    def _split(self, chunk: bytes, out: list[Item]) -> bytes:
+        """Skip comments and blank lines, split off whole events if each is one data line; give the rest."""
+        if chunk[:1] in _IDLE:
+            chunk = _NOTHING.sub(b"", chunk, count=1)
+        end = chunk.rfind(_BLANK)
+        if end < 0 or chunk[:6] != _DATA:
+            return chunk
+        events = chunk[6:end].split(_NEXT_DATA)
+        if _LF in b"".join(events) or self.events + len(events) > self._limits.events:
+            return chunk
+        self.events += len(events)
+        out += events
+        return chunk[end + 2 :]
 
-    def _end(self, line: bytes, out: list[Event | Fault]) -> Fault | None:
-        return (self._field(line) if line else None) or self._dispatch(out)
+    def _lines(self, lines: list[bytes], out: list[Item]) -> Fault | None:
+        for line in lines:
+            if not line:
+                fault = self._dispatch(out)
+            elif line[0] == _COLON:
+                continue
+            else:
+                fault = self._field(line)
+            if fault:
+                return fault
+        return None
 
     def _field(self, line: bytes) -> Fault | None:
-        """Process one line that is not blank (HTML 9.2.6, "process the field")."""
-        if line[0] == _COLON:
-            return None
+        """Process one line that is neither blank nor a comment (HTML 9.2.6, "process the field")."""
         name, _, value = line.partition(b":")
         if value[:1] == b" ":
             value = value[1:]
-        if name == b"data":
-            return self._data_line(value.decode())
         if name == b"event":
-            self._type = value.decode()
-        return None
-
-    def _data_line(self, value: str) -> Fault | None:
-        self._data_utf16 += utf16_units(value) + bool(self._data)
-        self._data.append(value)
-        if self._data_utf16 > self._limits.event_utf16:
+            self._type = value
+        elif name == b"data" and not self._data.add(value, extra_utf16=bool(self._data.held)):
             return Fault(outcome=LIMIT, why=f"event over {self._limits.event_utf16} UTF-16 units")
         return None
 
-    def _dispatch(self, out: list[Event | Fault]) -> Fault | None:
+    def _dispatch(self, out: list[Item]) -> Fault | None:
         """Act on a blank line; without a data field nothing is dispatched and the type is lost."""
-        kind, lines = self._type, self._data
-        self._type, self._data, self._data_utf16 = "", [], 0
-        if not lines:
+        kind, self._type = self._type, b""
+        if not self._data.held:
             return None
-        return self._emit(Event(type=kind or "message", data="\n".join(lines)), out)
+        data = self._data.take(b"\n")
+        return self._emit(Event(kind.decode(), data) if kind and kind != MESSAGE.encode() else data, out)

@@ -1,7 +1,8 @@
 """One question over HTTP/1.1: the only file of the client that does I/O.
 
 asyncio moves bytes, h11 takes the HTTP framing away, `_Body` hands them out in logical reads,
-and the sans-IO `Reader` judges each read before the next one begins.
+and the sans-IO `Reader` judges each read before the next one begins. `Exchange` does so as far as
+it is asked to, `ask` to the outcome.
 
 A logical read returns min(cap, bytes left in the current HTTP chunk) and waits until that many
 have arrived, so that the number of reads depends on the body, its chunks and the cap, and never
@@ -24,7 +25,7 @@ from .contract import Contract
 from .dialects import find
 from .history import Message
 from .outcomes import DEADLINE, READ_TIMEOUT, Outcome
-from .reader import OnPreview, Reader, Settled
+from .reader import Judge, OnPreview, Reader, Settled
 
 # Received but not yet read body bytes beyond which the socket is not read, in bytes.
 _HIGH_WATER_BYTES = 256 * 1024
@@ -58,6 +59,75 @@ class Answer:
     transport_end: str
 
 
+class Exchange:
+    """One question and its response, which is read when it is asked for and no further.
+
+    Every fault of the network is an outcome of the judge's. `close` has to be called in the end.
+    """
+
+    def __init__(self, judge: Judge, conditions: Conditions) -> None:
+        self._judge, self._conditions = judge, conditions
+        self._body = _Body(conditions.read_timeout_ms / 1000)
+        self._status: int | None = None
+
+    async def open(self, base_url: str, path: str, history: Iterable[Message], question: str, deadline_ms: int) -> None:
+        """Post the question at a path below the base URL, and have the response head judged.
+
+        Raises ValueError for a URL that is not `http://host[:port]/...`.
+        """
+        host, port, target = _address(base_url, path)
+        await self._body.connect(host, port, self._conditions.connect_timeout_ms / 1000)
+        self._body.send(_request(f"{host}:{port}", target, history, question))
+        head = await self._body.head()
+        if head is None:
+            self._end()
+            return
+        self._status = head.status_code
+        self._judge.head(head.status_code, _header(head, b"content-type"), _header(head, b"content-encoding"))
+        self._body.start_deadline(deadline_ms / 1000)
+
+    async def read(self, until_bytes: int | None = None) -> None:
+        """Make logical reads while the turn is not settled, and fewer body bytes than that were consumed."""
+        while self._judge.settled is None and (until_bytes is None or self.consumed_bytes < until_bytes):
+            data = await self._body.read(self._conditions.read_cap_bytes)
+            if data:
+                self._judge.feed(data)
+            else:
+                self._end()
+
+    @property
+    def reads(self) -> int:
+        """The logical reads so far."""
+        return self._body.reads
+
+    @property
+    def consumed_bytes(self) -> int:
+        """What they returned."""
+        return self._body.consumed_bytes
+
+    def answer(self, turn: Settled) -> Answer:
+        """Give the exchange as it is now, with how its turn ended."""
+        return Answer(
+            turn=turn,
+            status=self._status,
+            reads=self.reads,
+            consumed_bytes=self.consumed_bytes,
+            consumed_sha256=self._body.consumed_sha256.hexdigest(),
+            transport_end=self._body.met_end or "left",
+        )
+
+    def close(self) -> None:
+        """Close the connection; what has not been read is dropped."""
+        self._body.close()
+
+    def _end(self) -> None:
+        """Judge the end of the bytes: a time-out is the client's own, the rest the transport's."""
+        if self._body.timed_out:
+            self._judge.stop(*self._body.timed_out)
+        else:
+            self._judge.end(self._body.met_end or "eof", is_framed=self._body.is_framed)
+
+
 async def ask(
     base_url: str,
     history: Iterable[Message],
@@ -74,46 +144,15 @@ async def ask(
     `http://host[:port]/...` and ContractError for a dialect that the contract does not have.
     A cancelled task closes the connection.
     """
-    conditions = conditions or Conditions()
     reader = Reader(contract, dialect, on_preview)
-    host, port, target = _address(base_url, find(dialect).path)
-    body = _Body(conditions.read_timeout_ms / 1000)
+    exchange = Exchange(reader, conditions or Conditions())
     try:
-        await body.connect(host, port, conditions.connect_timeout_ms / 1000)
-        body.send(_request(f"{host}:{port}", target, history, question))
-        return await _exchange(body, reader, conditions, contract.limits.deadline_ms / 1000)
+        await exchange.open(base_url, find(dialect).path, history, question, contract.limits.deadline_ms)
+        await exchange.read()
+        assert reader.settled
+        return exchange.answer(reader.settled)
     finally:
-        body.close()
-
-
-async def _exchange(body: "_Body", reader: Reader, conditions: Conditions, deadline_s: float) -> Answer:
-    head = await body.head()
-    if head is None:
-        return _answer(_end(reader, body), None, body)
-    settled = reader.head(head.status_code, _header(head, b"content-type"), _header(head, b"content-encoding"))
-    body.start_deadline(deadline_s)
-    while settled is None:
-        data = await body.read(conditions.read_cap_bytes)
-        settled = reader.feed(data) if data else _end(reader, body)
-    return _answer(settled, head.status_code, body)
-
-
-def _end(reader: Reader, body: "_Body") -> Settled:
-    """Judge the end of the bytes: a time-out is the client's own, the rest the transport's."""
-    if body.timed_out:
-        return reader.stop(*body.timed_out)
-    return reader.end(body.met_end or "eof", is_framed=body.is_framed)
-
-
-def _answer(turn: Settled, status: int | None, body: "_Body") -> Answer:
-    return Answer(
-        turn=turn,
-        status=status,
-        reads=body.reads,
-        consumed_bytes=body.consumed_bytes,
-        consumed_sha256=body.consumed_sha256.hexdigest(),
-        transport_end=body.met_end or "left",
-    )
+        exchange.close()
 
 
 def _address(base_url: str, path: str) -> tuple[str, int, str]:

@@ -7,7 +7,7 @@ No other character ends a line: U+2028 inside a string is data. What it keeps be
 is the bytes of a character and the unfinished line.
 """
 
-from .events import Event
+from .events import Item
 from .lines import LineFramer
 from .outcomes import Fault
 
@@ -15,8 +15,10 @@ from .outcomes import Fault
 class NdjsonFramer(LineFramer):
     """Cuts one body into lines."""
 
-    def _act(self, line: bytes, out: list[Event | Fault]) -> Fault | None:
-        text = line.removesuffix(b"\r")
-        return self._emit(Event(type="message", data=text.decode()), out) if text else None
-
-    _end = _act
+    def _lines(self, lines: list[bytes], out: list[Item]) -> Fault | None:
+        for line in lines:
+            text = line.removesuffix(b"\r")
+            fault = self._emit(text, out) if text else None
+            if fault:
+                return fault
+        return None

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 
 from .outcomes import COMPLETE, Fault
 from .reader import Settled
-from .strict_json import Json, parse
-
-# Arguments were judged with the contract's depth before the turn was COMPLETE.
-_DEPTH = 10_000
+from .strict_json import MAX_DEPTH, Json, parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +43,7 @@ def proposals(turn: Settled) -> list[ProposalComplete]:
         return []
     found = []
     for call in turn.calls:
-        arguments = call.arguments if call.free else parse(call.arguments, _DEPTH)
+        arguments = call.arguments if call.free else parse(call.arguments.encode(), MAX_DEPTH)
         if not isinstance(arguments, Fault) and isinstance(arguments, dict | str):
             found.append(ProposalComplete(id=call.id, name=call.name or "", arguments=arguments))
     return found

@@ -10,11 +10,13 @@ cancellation belong to the caller, who reports them with `stop`. End of input is
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from .buffers import Call
 from .contract import Contract, ContractError
+from .decoder import Decoder
 from .dialects import find
-from .events import Event, Framer
+from .events import MESSAGE, Event, Framer, Item
 from .eventstream import EventStreamFramer
 from .framer import SseFramer
 from .ndjson import NdjsonFramer
@@ -77,6 +79,26 @@ class Settled:
         return self.preview if self.outcome == COMPLETE else None
 
 
+class Judge(Protocol):
+    """The surface of a reader, which attempts have as well: whatever feeds one can feed the other."""
+
+    @property
+    def settled(self) -> Settled | None:
+        """How the turn ended, once it has."""
+
+    def head(self, status: int, content_type: str | None, content_encoding: str | None = None) -> Settled | None:
+        """Judge the response head."""
+
+    def feed(self, data: bytes) -> Settled | None:
+        """Judge the next bytes of the body."""
+
+    def end(self, transport_end: str = "eof", *, is_framed: bool = True) -> Settled:
+        """Judge the end of the body."""
+
+    def stop(self, outcome: Outcome, why: str) -> Settled:
+        """Settle the turn for a reason outside the bytes."""
+
+
 class Reader:
     """Reads one response body under one contract."""
 
@@ -86,9 +108,10 @@ class Reader:
         if rules is None:
             raise ContractError(f"contract {contract.name} has no rules for dialect {dialect!r}")
         self._contract, self._rules = contract, rules
-        self._dialect = find(dialect)
+        known = find(dialect)
         self._framer = FRAMERS[rules.framing](contract)
-        self._turn = Turn(contract, rules, self._dialect.starts, self._dialect.empty_arguments, self._show)
+        self._decoder = Decoder(known, contract.limits.json_depth)
+        self._turn = Turn(contract, rules, known.starts, known.empty_arguments, self._show)
         self._on_preview = on_preview
         self.settled: Settled | None = None
 
@@ -96,6 +119,11 @@ class Reader:
     def preview(self) -> str:
         """The text that is visible so far; provisional until the turn is settled as COMPLETE."""
         return self._turn.text
+
+    @property
+    def events(self) -> int:
+        """How many events were dispatched so far."""
+        return self._framer.events
 
     def head(self, status: int, content_type: str | None, content_encoding: str | None = None) -> Settled | None:
         """Judge the response head: status first, then content type (RFC 9110 sections 8.3 and 8.4)."""
@@ -147,15 +175,24 @@ class Reader:
             )
         return self.settled
 
-    def _judge(self, items: list[Event | Fault]) -> Settled | None:
+    def _judge(self, items: list[Item]) -> Settled | None:
         for item in items:
-            fault = self._event(item) if isinstance(item, Event) else item
+            if isinstance(item, bytes):
+                fault = self._event(MESSAGE, item)
+            elif isinstance(item, Event):
+                fault = self._event(item.type, item.data)
+            else:
+                fault = item
             if fault:
                 return self.stop(fault.outcome, fault.why)
         return None
 
-    def _event(self, event: Event) -> Fault | None:
-        found = self._dialect.signals(event, self._contract.limits.json_depth)
+    def _event(self, kind: str, data: bytes) -> Fault | None:
+        repeated = self._decoder.repeated(kind, data)
+        if repeated is not None:
+            text, candidate, block = repeated
+            return self._turn.repeat(text, candidate, block)
+        found = self._decoder.signals(kind, data)
         return found if isinstance(found, Fault) else self._turn.apply(found)
 
     def _show(self, piece: str) -> Fault | None:

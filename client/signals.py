@@ -4,11 +4,11 @@ A signal is about the turn, in provider-free words. Which signals a turn may hol
 order, is the turn's table and the contract; this file only names them.
 """
 
-from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
+from typing import NamedTuple
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """The kinds of signal."""
 
     START = "start"
@@ -33,8 +33,7 @@ INCOMPLETE = "incomplete"
 NEW_CALL = -2
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """One signal of one event.
 
     `value` is the text of text, refusal and reasoning, the fragment of a tool's arguments, the kind

@@ -1,4 +1,4 @@
-"""Text in, one JSON value or a fault out: RFC 8259, with every liberty that parsers take taken away.
+"""Bytes in, one JSON value or a fault out: RFC 8259, with every liberty that parsers take taken away.
 
     https://www.rfc-editor.org/rfc/rfc8259
         JSON-text = ws value ws
@@ -6,38 +6,65 @@
 
 Refused beyond the grammar, because two parsers would read two things: a duplicate name at any
 depth (RFC 7493 section 2.3), a lone surrogate in any string (section 2.1), a number that no
-finite double can hold (section 2.2), and nesting deeper than the caller's bound. The standard
-library's parser knows the grammar; this file closes what that parser leaves open, and knows
+finite double can hold (section 2.2), and nesting deeper than the caller's bound. jiter knows the
+grammar, UTF-8, surrogates and duplicate names; this file adds the two bounds that it has not, and knows
 nothing of events or dialects.
 """
 
 import json
 import re
-from collections.abc import Iterator
+
+import jiter
 
 from .outcomes import INVALID_JSON, Fault
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
+# The deepest nesting that a caller may allow; jiter's own bound lies above.
+MAX_DEPTH = 128
+
 # Strings first, so that a bracket inside one does not count. An unclosed string runs to the end,
 # which keeps the scan linear; the parser refuses the text in any case.
-_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+_NESTING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 
-# An integer of up to 300 digits is below the largest double (1.8e308) and cheap to convert.
-_SAFE_DIGITS = 300
+# One pass that makes every opening bracket a brace, every digit and plus 0, and every E small: what is left
+# to ask is asked by counting and by finding.
+_OUTLINE = bytes.maketrans(b"[+123456789E", b"{0000000000e")
+
+# A number beyond the doubles (1.8e308) has an exponent of three digits, or more digits than 308 - 99.
+_HUGE_EXPONENT = b"e000"
+_HUGE_DIGITS = b"0" * 200
 
 
-def parse(text: str, max_depth: int) -> Json | Fault:
-    """Read one JSON text of at most max_depth nested containers; the outermost is depth 1."""
-    if _too_deep(text, max_depth):
+def parse(text: bytes, max_depth: int) -> Json | Fault:
+    """Read one JSON text of at most max_depth (to MAX_DEPTH) nested containers; the outermost is depth 1."""
+    outline = text.translate(_OUTLINE)
+    if outline.count(b"{") > max_depth and _too_deep(text, max_depth):
         return _fault(f"nested deeper than {max_depth}")
     try:
-        value: Json = _DECODER.decode(text)
+        value: Json = jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         return _fault(str(error))
-    if "\\u" in text and not all(_is_text(part) for part in _strings(value)):
-        return _fault("a lone surrogate in a string")
+    may_be_huge = outline.find(_HUGE_EXPONENT) >= 0 or outline.find(_HUGE_DIGITS) >= 0
+    if may_be_huge and not _is_finite(value):
+        return _fault("a number beyond the finite doubles")
     return value
+
+
+def parse_string(text: bytes) -> str | None:
+    """Read one JSON string; None where the text is not exactly one."""
+    try:
+        value: Json = jiter.from_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def is_value(text: bytes, max_depth: int) -> bool:
+    """Say whether a text is one strict value; what begins with a quote is a string or nothing."""
+    if text[:1] == b'"':
+        return parse_string(text) is not None
+    return not isinstance(parse(text, max_depth), Fault)
 
 
 def canonical(value: Json) -> str:
@@ -45,63 +72,29 @@ def canonical(value: Json) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _too_deep(text: str, max_depth: int) -> bool:
-    if text.count("{") + text.count("[") <= max_depth:
-        return False
+def _too_deep(text: bytes, max_depth: int) -> bool:
     depth = 0
     for token in _NESTING.finditer(text):
         mark = token[0]
-        if mark in "[{":
+        if mark in b"[{":
             depth += 1
             if depth > max_depth:
                 return True
-        elif mark in "]}":
+        elif mark in b"]}":
             depth -= 1
     return False
 
 
-def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a name occurs twice in one object")
-    return value
-
-
-def _real(spelling: str) -> float:
-    value = float(spelling)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError("a number beyond the finite doubles")
-    return value
-
-
-def _integer(spelling: str) -> int:
-    if len(spelling) > _SAFE_DIGITS:
-        _real(spelling)  # also keeps int() away from its own, configurable, limit of digits
-    return int(spelling)
-
-
-def _constant(spelling: str) -> Json:
-    raise ValueError(f"{spelling} is no JSON value")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_real, parse_int=_integer, parse_constant=_constant)
-
-
-def _strings(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            yield name
-            yield from _strings(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _strings(member)
-
-
-def _is_text(part: str) -> bool:
-    """Say whether every code point is a character, so that UTF-8 can carry it."""
-    return part.isascii() or not any("\ud800" <= char <= "\udfff" for char in part)
+def _is_finite(value: Json) -> bool:
+    """Say whether a double can hold every number; containers are at most MAX_DEPTH deep."""
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    try:
+        return not isinstance(value, int | float) or abs(float(value)) != float("inf")
+    except OverflowError:
+        return False
 
 
 def _fault(why: str) -> Fault:

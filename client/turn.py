@@ -6,7 +6,7 @@ the contract and the buffers. This file knows no bytes, no event and no provider
 """
 
 from collections.abc import Callable
-from enum import Enum
+from enum import StrEnum
 
 from .buffers import Buffers, Call, Candidate
 from .contract import Contract, DialectRules
@@ -24,7 +24,7 @@ from .signals import Kind, Signal
 from .strict_json import parse
 
 
-class State(Enum):
+class State(StrEnum):
     """Where a turn stands while it is not settled."""
 
     NEW = "new"
@@ -58,6 +58,8 @@ TABLE: dict[tuple[State, Kind], str] = {
     (State.FINISHED, Kind.ERROR): "fail",
 }
 
+_TEXT_STATES = frozenset(state for (state, kind), entry in TABLE.items() if (kind, entry) == (Kind.TEXT, "add"))
+
 # Asked after each text of candidate 0 was added; a fault cancels the turn there and then.
 OnText = Callable[[str], Fault | None]
 
@@ -71,12 +73,13 @@ class Turn:
         self._contract, self._rules, self._on_text = contract, rules, on_text
         self._switches = contract.switches
         self._empty_arguments = empty_arguments
-        self._started = not starts
         self.saw_usage = False
         self.unknown_events = 0
         self.finish_reason: str | None = None  # of candidate 0, as the provider wrote it last
         self.reason_class: str | None = None
         self._buffers = Buffers(contract.limits.output_utf16)
+        # Finished once every candidate that was seen has finished.
+        self.state = State.NEW if starts else State.OPEN
 
     @property
     def text(self) -> str:
@@ -88,23 +91,23 @@ class Turn:
         """The calls of candidate 0, as far as they were proposed."""
         return self._first.proposed(self._empty_arguments)
 
-    @property
-    def state(self) -> State:
-        """Where the turn stands: finished once every candidate that was seen has finished."""
-        if not self._started:
-            return State.NEW
-        return State.FINISHED if self._buffers.is_finished else State.OPEN
-
     def apply(self, signals: list[Signal]) -> Fault | None:
         """Move by the signals of one event; give what settles the turn (COMPLETE included), or None."""
         for signal in signals:
             if self._is_forbidden(signal):
-                return Fault(outcome=PROTOCOL, why=f"the contract has no place for the signal {signal.kind.value}")
+                return Fault(outcome=PROTOCOL, why=f"the contract has no place for the signal {signal.kind}")
         for signal in signals:
             fault = self._move(signal)
             if fault:
                 return fault
         return None
+
+    def repeat(self, text: str, candidate: int, block: int | None) -> Fault | None:
+        """Move by a text signal of a candidate and a block that moved this turn before."""
+        if self.state not in _TEXT_STATES:
+            return self._move(Signal(kind=Kind.TEXT, value=text, candidate=candidate, block=block))
+        fault = self._buffers.add_text(text, candidate, block)
+        return fault if fault or candidate else self._on_text(text)
 
     def end(self, is_clean: bool, is_framed: bool) -> Fault:
         """Settle the turn at the end of the body; framed: more than the connection's end said so."""
@@ -115,7 +118,7 @@ class Turn:
     # -- the table's entries
 
     def begin(self, _: Signal) -> Fault | None:
-        self._started = True
+        self.state = State.OPEN
         return None
 
     def note(self, signal: Signal) -> Fault | None:
@@ -124,13 +127,15 @@ class Turn:
         return None
 
     def open_block(self, signal: Signal) -> Fault | None:
-        return None if signal.block is None else self._buffers.open(signal.block, signal.value)
+        if signal.block is None or (signal.opens is not None and self._buffers.was_open(signal.block)):
+            return None
+        return self._buffers.open(signal.block, signal.value)
 
     def close_block(self, signal: Signal) -> Fault | None:
         return None if signal.block is None else self._buffers.close(signal.block, signal.value)
 
     def add(self, signal: Signal) -> Fault | None:
-        fault = self._buffers.add(signal)
+        fault = self._buffers.add(signal, signal.value)
         if fault or signal.kind is not Kind.TEXT or signal.candidate:
             return fault
         return self._on_text(signal.value)
@@ -182,6 +187,8 @@ class Turn:
         return self._buffers.candidates.get(0) or Candidate()
 
     def _is_forbidden(self, signal: Signal) -> bool:
+        if self._buffers.has_no_effect(signal):
+            return False
         if signal.kind is Kind.UNKNOWN:
             return self._switches["unknown_event"] == "protocol"
         if signal.candidate and self._switches["candidates"] == "one":
@@ -194,9 +201,12 @@ class Turn:
             self.finish_reason = signal.value
         entry = TABLE.get((state, signal.kind))
         if entry is None:
-            return Fault(outcome=PROTOCOL, why=f"{signal.kind.value} where the turn is {state.value}")
+            return Fault(outcome=PROTOCOL, why=f"{signal.kind} where the turn is {state}")
         move: Callable[[Signal], Fault | None] = getattr(self, entry)
-        return move(signal)
+        fault = move(signal)
+        if self.state is not State.NEW:
+            self.state = State.FINISHED if self._buffers.is_finished else State.OPEN
+        return fault
 
     def _finish_again(self, candidate: Candidate, reason: str) -> Fault | None:
         before, candidate.reason = candidate.reason, reason
@@ -234,7 +244,7 @@ class Turn:
             return "a tool call without a name"
         if call.free:
             return None
-        arguments = parse(call.arguments, self._contract.limits.json_depth)
+        arguments = parse(call.arguments.encode(), self._contract.limits.json_depth)
         if isinstance(arguments, Fault):
             return f"arguments of {call.name}: {arguments.why}"
         return None if isinstance(arguments, dict) else f"arguments of {call.name}: no JSON object"

@@ -79,7 +79,7 @@ def _wrong(rules: Any, turn: Settled) -> str | None:
 
 
 def _wrong_text(rules: Any, text: str) -> str | None:
-    value: Json | Fault = parse(text, _DEPTH)
+    value: Json | Fault = parse(text.encode(errors="surrogatepass"), _DEPTH)
     if isinstance(value, Fault):
         return f"no JSON: {value.why}"
     error = best_match(rules.iter_errors(value))

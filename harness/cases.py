@@ -16,6 +16,7 @@ from typing import Any
 
 from .names import UsageError, is_name
 from .schema import check
+from .sessions import SessionStep, check_session
 
 MANIFEST = "manifest-sha256.txt"
 
@@ -73,6 +74,7 @@ class Case:
     dialect: str
     conditions: Mapping[str, int]
     exchanges: tuple[Exchange, ...]
+    steps: tuple[SessionStep, ...] = ()  # none: one attempt, asked and read to its outcome
 
     @property
     def needs(self) -> frozenset[str]:
@@ -81,6 +83,7 @@ class Case:
         silent = max(silences, default=0) > self.conditions["read_timeout_ms"]
         stalls = any(exchange.ending == "stall" for exchange in self.exchanges)
         found = {"cancel"} if "cancel_after_utf16" in self.conditions else set()
+        found |= {"steps"} if self.steps else set()
         return frozenset(found | ({"read-timeout"} if silent or stalls else set()))
 
 
@@ -179,9 +182,12 @@ def _case(path: Path, table: Mapping[str, Any]) -> Case:
         dialect=table["dialect"],
         conditions=conditions,
         exchanges=tuple(_exchange(path, item) for item in table["exchange"]),
+        steps=tuple(SessionStep(**step) for step in table.get("step", ())),
     )
     for number, exchange in enumerate(case.exchanges, 1):
         _check_exchange(f"{path}: exchange {number}", exchange, conditions["read_timeout_ms"])
+    if case.steps:
+        check_session(str(path), case)
     return case
 
 

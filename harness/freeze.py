@@ -7,10 +7,22 @@ that ship, and only a person changes it there.
 
 import datetime
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .cases import MANIFEST, case_names, check_case, digest, manifest_text, read_toml, suite_files, suite_names
+from .cases import (
+    CONTRACTS,
+    MANIFEST,
+    Case,
+    case_names,
+    check_case,
+    digest,
+    manifest_text,
+    read_toml,
+    suite_files,
+    suite_names,
+)
 from .names import UsageError, is_name
 from .schema import check
 
@@ -20,7 +32,7 @@ INDEX = "index.json"
 def freeze(root: Path, name: str) -> str:
     """Check and freeze one suite (or `contracts`); give the sha256 of its manifest."""
     folder = root / name
-    if name == "contracts":
+    if name == CONTRACTS:
         _check_contracts(folder)
     else:
         _check_suite(folder)
@@ -51,22 +63,41 @@ def _check_suite(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         if path.is_dir() and path.name not in names:
             raise UsageError(f"{path}: no case.toml there; a folder of a suite is a case")
-    for case in names:
-        check_case(folder / case)
-        _check_label(folder / case / "label.toml", table["contracts"])
+    for name in names:
+        _check_label(folder / name / "label.toml", check_case(folder / name), table["contracts"])
     for below, _ in suite_files(folder):
         if not all(is_name(part) for part in below.split("/")):
             raise UsageError(f"{folder / below}: names match [a-z0-9][a-z0-9._-]*")
 
 
-def _check_label(path: Path, contracts: list[str]) -> None:
+def _check_label(path: Path, case: Case, contracts: list[str]) -> None:
+    """Refuse a label that a person has not written, or that does not fit its case and its contracts."""
     label = read_toml(path)
     by_contract = label.get("contract")
+    wanted = "stored" if case.steps else "outcome"
     for name in contracts:
         stated = by_contract.get(name) if isinstance(by_contract, dict) else None
-        if not isinstance(stated, dict) or "outcome" not in stated:
-            raise UsageError(f'{path}: no outcome under [contract."{name}"]: a person has to write it')
+        if not isinstance(stated, dict) or wanted not in stated:
+            raise UsageError(f'{path}: no {wanted} under [contract."{name}"]: a person has to write it')
     check(plain_dates(label), "label", str(path))
+    for name in contracts if case.steps else ():
+        is_naive = _is_naive(path.parents[2], name)
+        _check_session(f'{path}: [contract."{name}"]', label["contract"][name], case, is_naive)
+
+
+def _is_naive(root: Path, contract: str) -> bool:
+    """Say whether a contract is a control, under which nobody owns the turn (docs/attempts.md, A3)."""
+    table = read_toml(root / CONTRACTS / f"{contract.replace('/', '-')}.toml")
+    return bool(table.get("attempts", {}).get("policy") == "naive")
+
+
+def _check_session(where: str, stated: Mapping[str, Any], case: Case, is_naive: bool) -> None:
+    attempts = sorted(str(step.attempt) for step in case.steps if step.asks)
+    if sorted(stated["attempt"]) != attempts:
+        raise UsageError(f"{where}: attempt: states {sorted(stated['attempt'])}, the case makes {attempts}")
+    if ("fails" in stated) != is_naive:
+        wrong = "is missing: say whether this control has to fail" if is_naive else "belongs to a naive contract only"
+        raise UsageError(f"{where}: fails: {wrong}")
 
 
 def plain_dates(value: Any) -> Any:

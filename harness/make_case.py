@@ -1,7 +1,8 @@
 """Makes a new fault from an existing case, in one step.
 
-Copy, then any of: cut, delete, insert, replace, another field of case.toml, another ending. The new
-case is born with a label that states nothing: what is right about it is for a person to write.
+Copy, then any of: cut, delete, insert, replace, another field of case.toml, another ending. Of a case
+with several exchanges everything is copied, and the first is the one that is changed. The new case is
+born with a label that states nothing: what is right about it is for a person to write.
 tomlkit edits case.toml in place, so that comments and order survive.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 import tomlkit
 
-from .cases import check_case, load_case, read_toml
+from .cases import Case, check_case, load_case, read_toml
 from .names import UsageError, is_name
 from .schema import check
 
@@ -96,7 +97,7 @@ def make_case(root: Path, source: str, target: str, recipe: Recipe) -> Path:
     document["title"] = recipe.title or f"{document['title']} (changed: say how)"
     for key, value in recipe.fields:
         _set(document, key, value)
-    _write(new, old.parent, document, body)
+    _write(new, old, document, body)
     return new
 
 
@@ -131,18 +132,21 @@ def _set(document: Any, key: str, value: str) -> None:
         table[last] = value
 
 
-def _write(new: Path, source_suite: Path, document: Any, body: bytes) -> None:
+def _write(new: Path, old: Path, document: Any, body: bytes) -> None:
     """Write the case, and its suite where that is new; leave nothing behind that cannot be played."""
     text = tomlkit.dumps(document)
     check(tomllib.loads(text), "case", str(new / "case.toml"))
-    suite = new.parent / "suite.toml"
+    first, *others = [str(exchange["body"]) for exchange in document["exchange"]]
+    bodies = {name: (old / name).read_bytes() for name in others} | {first: body}
+    suite, source_suite = new.parent / "suite.toml", old.parent
     contracts = read_toml(suite if suite.is_file() else source_suite / "suite.toml")["contracts"]
     new.mkdir(parents=True)
     try:
         (new / "case.toml").write_text(text, encoding="utf-8")
-        (new / document["exchange"][0]["body"]).write_bytes(body)
-        (new / "label.toml").write_text(_empty_label(contracts), encoding="utf-8")
-        check_case(new)
+        for name, data in bodies.items():
+            (new / name).write_bytes(data)
+        case = check_case(new)
+        (new / "label.toml").write_text(_empty_label(contracts, case), encoding="utf-8")
     except UsageError:
         shutil.rmtree(new)
         with contextlib.suppress(OSError):  # the suite's folder, where it was made for this case
@@ -152,10 +156,15 @@ def _write(new: Path, source_suite: Path, document: Any, body: bytes) -> None:
         suite.write_text(_new_suite(source_suite / "suite.toml", suite.parent.name), "utf-8")
 
 
-def _empty_label(contracts: Sequence[str]) -> str:
+def _empty_label(contracts: Sequence[str], case: Case) -> str:
+    """Name what a person has to state, and state nothing."""
     lines = ['why = ""', 'authority = ""  # spec, provider-doc, capture or judgement', 'url = ""', "date = 2000-01-01"]
+    stated = ['# outcome = ""', '# preview = ""', "# committed = false"]
+    if case.steps:
+        attempts = [f'# attempt.{step.attempt} = {{ outcome = "", decision = "" }}' for step in case.steps if step.asks]
+        stated = ["# stored = []", "# writes = 0", "# dispatched = 0", '# display = ""', '# state = ""', *attempts]
     for name in contracts:
-        lines += ["", f'[contract."{name}"]', '# outcome = ""', '# preview = ""', "# committed = false"]
+        lines += ["", f'[contract."{name}"]', *stated]
     return "\n".join(lines) + "\n"
 
 

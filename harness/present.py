@@ -39,6 +39,10 @@ def rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _row(trial: Mapping[str, Any]) -> dict[str, Any]:
     claim = trial["claim"] or {}
+    if _is_session(trial):
+        said = ("stored", "writes", "dispatched", "display", "state", "attempts")
+        row = {"id": trial["case"], "body": trial["title"], "read_cap": trial["read_cap"]}
+        return row | {key: claim.get(key) for key in said} | {"verdict": trial["verdict"]}
     row = {
         "id": trial["case"],
         "body": trial["title"],
@@ -87,12 +91,20 @@ def _is_one_suite(trials: Sequence[Mapping[str, Any]]) -> bool:
     return len({(trial["suite"], trial["contract"]) for trial in trials}) == 1
 
 
+def _is_session(trial: Mapping[str, Any]) -> bool:
+    """Say whether a trial had several attempts (docs/attempts.md)."""
+    return "attempts" in trial["derived"]
+
+
 def _cells(trial: Mapping[str, Any]) -> tuple[str, ...]:
-    claim = trial["claim"] or {}
+    claim, verdict = trial["claim"] or {}, trial["verdict"]
+    said = verdict if verdict == "AGREE" else f"{verdict}: {plain(verdict)}"
+    if _is_session(trial):
+        shown = fit(claim.get("display") or "", _PREVIEW_CELLS)
+        return attempts(trial), "-", _text(trial["read_cap"]), "-", shown, _kept(claim), said
     size, committed = claim.get("history_size"), claim.get("committed")
     before = trial["derived"]["history_size"] - (2 if trial["derived"]["committed"] else 0)
     history = "-" if size is None else f"{before} → {size}" if committed or size != before else f"{size}"
-    verdict = trial["verdict"]
     return (
         _text(claim.get("outcome")),
         _text(trial["status"]),
@@ -100,8 +112,28 @@ def _cells(trial: Mapping[str, Any]) -> tuple[str, ...]:
         _text(claim.get("reads")),
         fit(claim.get("preview") or "", _PREVIEW_CELLS),
         history,
-        verdict if verdict == "AGREE" else f"{verdict}: {plain(verdict)}",
+        said,
     )
+
+
+def attempts(trial: Mapping[str, Any]) -> str:
+    """Say in words how each attempt of a session ended: the auditor's decision, the subject's outcome."""
+    if not trial["claim"]:
+        return "-"
+    words = []
+    for name, derived in sorted(trial["derived"]["attempts"].items()):
+        outcome = (trial["claim"]["attempts"].get(name) or {}).get("outcome")
+        tells = outcome and derived["decision"] in ("refused", "failed", "open")
+        words.append(f"{name} {derived['decision']}{f' ({visible(str(outcome))})' if tells else ''}")
+    return ", ".join(words)
+
+
+def _kept(claim: Mapping[str, Any]) -> str:
+    """Say how many answers a session's history holds in the end, and how often one was written where that differs."""
+    if not claim:
+        return "-"
+    stored, writes = len(claim["stored"]), claim["writes"]
+    return f"{stored} kept" if stored == writes else f"{stored} kept of {writes}"
 
 
 def plain(verdict: str) -> str:

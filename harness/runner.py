@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from .archive import Archive
-from .canonical import canonical, line
+from .canonical import line
 from .cases import Case, Suite
 from .provenance import provenance
-from .redact import request_record
-from .subjects.process import NoClaim, SubjectProcess
+from .records import Observed, record, volatile
+from .subjects.process import Answer, NoClaim, SubjectProcess
 from .subjects.registry import ANY_DIALECT, CONCURRENT, Subject
 
 if TYPE_CHECKING:
@@ -64,20 +64,6 @@ class Plan:
             "suites": sorted(suite.name for suite in self.suites),
             "trials": [trial[0] for trial in self.trials()],
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Observed:
-    """What one trial left: the server's play, and the claim or why there is none."""
-
-    trial: str
-    suite: Suite
-    case: Case
-    contract: str
-    served: "Trial"
-    claim: dict[str, Any] | NoClaim
-    started_ms: int
-    duration_ms: int
 
 
 async def run(
@@ -152,9 +138,14 @@ async def _trial(
     missing = case.needs - subject.capabilities
     if case.dialect not in (process.ready["dialects"] if ANY_DIALECT in subject.dialects else subject.dialects):
         missing |= {f"dialect {case.dialect}"}
-    claim: dict[str, Any] | NoClaim
+    claim: Answer
+    journal: list[dict[str, Any]] = []
     if missing:
         claim = NoClaim(reason="unsupported", note=", ".join(sorted(missing)))
+    elif case.steps:
+        claim, journal = await process.session(
+            _turn(served, suite, case, contract) | {"steps": True}, [step.message for step in case.steps]
+        )
     else:
         claim = await process.turn(_turn(served, suite, case, contract))
     await _play_over(served)
@@ -166,6 +157,7 @@ async def _trial(
         contract=contract,
         served=served,
         claim=claim,
+        journal=journal,
         started_ms=round((start - begun) * 1000),
         duration_ms=round((time.monotonic() - start) * 1000),
     )
@@ -184,95 +176,19 @@ def _turn(served: "Trial", suite: Suite, case: Case, contract: str) -> dict[str,
 
 
 async def _play_over(served: "Trial") -> None:
-    """Wait until the server has noticed how its client left; bounded."""
-    if served.play.requests:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PLAY_OVER_S):
-                await served.play.over.wait()
+    """Wait until the server has noticed how its clients left; bounded."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PLAY_OVER_S):
+            for play in served.plays:
+                await play.over.wait()
 
 
 # -- records
 
 
 def _write(archive: Archive, observed: list[Observed]) -> None:
-    archive.records("data/records", [_record(archive, item) for item in observed])
-    archive.records("data/volatile", [_volatile(item) for item in observed])
-
-
-def _record(archive: Archive, item: Observed) -> dict[str, object]:
-    play, scripts = item.served.play, item.served.scripts
-    claim = None if isinstance(item.claim, NoClaim) else item.claim
-    asked = bool(play.requests)
-    exchange = item.case.exchanges[min(len(play.requests) or 1, len(scripts)) - 1]
-    consumed = claim.get("consumed_bytes") if claim else None
-    received = exchange.body[: play.sent_bytes if consumed is None else min(consumed, play.sent_bytes)]
-    return {
-        "schema": "endmark.trial/1",
-        "trial": item.trial,
-        "suite": item.suite.name,
-        "case": item.case.name,
-        "contract": item.contract,
-        "requests": [archive.blob(request_record(*request)[0]) for request in play.requests],
-        "status": exchange.status if asked else None,
-        "response_head": archive.blob(scripts[0].head) if asked else None,
-        "body": archive.blob(received) if asked else None,
-        "delivered": _delivered(item, claim),
-        "claim": _claim(archive, claim) if claim else None,
-        "no_claim": item.claim.reason if isinstance(item.claim, NoClaim) else None,
-    }
-
-
-def _delivered(item: Observed, claim: dict[str, Any] | None) -> bool:
-    """Say whether the case reached the wire: up to where the client stopped, and the ending if it waited."""
-    play = item.served.play
-    if play.end in ("not-asked", "failed"):
-        return False
-    consumed = claim.get("consumed_bytes") if claim else None
-    if claim is None or consumed is None:
-        return True
-    waited = claim.get("transport_end") in ("eof", "short-body", "reset", "bad-framing")
-    return bool(play.sent_bytes >= consumed and (play.end == "played" or not waited))
-
-
-def _claim(archive: Archive, claim: dict[str, Any]) -> dict[str, object]:
-    raised = claim["raised"]
-    return {
-        "history": archive.blob(canonical(claim["history"])),
-        "preview": archive.blob(claim["preview"].encode("utf-8", "surrogatepass")),
-        "outcome": claim.get("outcome"),
-        "class": claim.get("class"),
-        "dispatched": claim.get("dispatched"),
-        "finish_reason": claim["hints"].get("finish_reason"),
-        "transport_end": claim.get("transport_end"),
-        "status": claim.get("status"),
-        "reads": claim.get("reads"),
-        "consumed_bytes": claim.get("consumed_bytes"),
-        "consumed_sha256": claim.get("consumed_sha256"),
-        "raised": {"type": raised["type"], "chain": raised["chain"]} if raised else None,
-    }
-
-
-def _volatile(item: Observed) -> dict[str, object]:
-    play = item.served.play
-    claim = item.claim
-    raised = None if isinstance(claim, NoClaim) else claim["raised"]
-    left_out: set[str] = set()
-    for request in play.requests:
-        left_out |= request_record(*request)[1]
-    return {
-        "schema": "endmark.volatile/1",
-        "trial": item.trial,
-        "host": "127.0.0.1",
-        "port": int(item.served.base_url.split(":")[2].split("/")[0]),
-        "path": item.served.path,
-        "started_ms": item.started_ms,
-        "duration_ms": item.duration_ms,
-        "sent_bytes": play.sent_bytes,
-        "server_end": play.end,
-        "redacted": sorted(left_out),
-        "message": raised["message"] if raised else None,
-        "note": claim.note if isinstance(claim, NoClaim) else None,
-    }
+    archive.records("data/records", [record(archive, item) for item in observed])
+    archive.records("data/volatile", [volatile(item) for item in observed])
 
 
 def _run_record(started_at: str, jobs: int, port: int) -> dict[str, object]:

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .present import plain, visible
+from .present import attempts, plain, visible
 
 READ_END, CHUNK_END = "│", "║"
 
@@ -27,9 +27,34 @@ def show(found: Mapping[str, Any]) -> Iterator[str]:
     """Give the lines that show the traced trial of an audit."""
     trace = found["trace"]
     trial = next(item for item in found["trials"] if item["trial"] == trace["trial"])
+    if "exchanges" in trace:
+        yield from _session(trial, trace)
+        return
     yield from _heading(trial)
     yield _LEGEND
     yield ""
+    yield from _drawn(trace)
+    yield from _end(trial, trace["end"])
+
+
+def _session(trial: Mapping[str, Any], trace: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a session came to, and then the body of each attempt in the order of their requests."""
+    claim = trial["claim"] or {}
+    yield f"{trial['trial']}  {visible(trial['title'])}"
+    yield f"attempts: {attempts(trial)}; verdict {trial['verdict']} ({plain(trial['verdict'])})"
+    if claim:
+        kept = ", ".join(f"“{visible(text)[:60]}”" for text in claim["stored"]) or "nothing"
+        yield f"history: {kept}, {claim['writes']} written; screen {claim['state']} “{visible(claim['display'])[:60]}”"
+    yield _LEGEND
+    for exchange in trace["exchanges"]:
+        yield ""
+        yield f"attempt {exchange['attempt']}:"
+        yield from _drawn(exchange)
+        yield _ended(exchange["end"])
+
+
+def _drawn(trace: Mapping[str, Any]) -> Iterator[str]:
+    """Draw a body line by line, and under each line the events that it ends."""
     body = _Body(trace)
     events = iter([*trace["events"], None])
     event = next(events)
@@ -41,7 +66,6 @@ def show(found: Mapping[str, Any]) -> Iterator[str]:
     while event:  # an event that no line of the body ends is a bug of the trace: still show it
         yield from _event(event)
         event = next(events)
-    yield from _end(trial, trace["end"])
 
 
 def _heading(trial: Mapping[str, Any]) -> Iterator[str]:
@@ -70,8 +94,12 @@ def _end(trial: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[str]:
     derived = trial["derived"]
     kept = "question and answer appended" if derived["committed"] else "history unchanged"
     yield ""
-    yield f"{end['outcome']} at byte {end['at_byte']} ({end['kind']}): {visible(end['why'])}"
+    yield _ended(end)
     yield f"transport {derived['transport_end']}, finish reason {derived['finish_reason']!r}; {kept}"
+
+
+def _ended(end: Mapping[str, Any]) -> str:
+    return f"{end['outcome'] or 'no outcome'} at byte {end['at_byte']} ({end['kind']}): {visible(end['why'])}"
 
 
 class _Body:

@@ -191,6 +191,13 @@ def _trial(row: Any) -> Trial:
     row = _object(row, "trials[]")
     derived, claim = _object(row.get("derived"), "derived"), row.get("claim") or {}
     shown = {key: derived.get(key) if claim.get(key) is None else claim[key] for key in _SHOWN}
+    if "stored" in derived:  # a session: its screen in the end, and whether anything stayed
+        stored = derived["stored"] if claim.get("stored") is None else claim["stored"]
+        shown = {
+            "outcome": shown["outcome"] or "no outcome",
+            "preview": derived.get("display") if claim.get("display") is None else claim["display"],
+            "committed": bool(stored),
+        }
     return Trial(
         trial=_text(row, "trial"),
         suite=_text(row, "suite"),

@@ -17,7 +17,9 @@ HOME = Path(__file__).resolve().parents[1]
 README = HOME / "README.md"
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "dist", "node_modules")
+_LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", ".corpora", "__pycache__", ".*_cache", ".hypothesis", "dist", "node_modules"
+)
 _MARK = "=-=-= end of command"
 _BOUND_S = 300
 

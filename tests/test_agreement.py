@@ -6,21 +6,16 @@ They share no code. Where they differ, one of them reads the rules of docs/forma
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from client import CANCEL, Contract, Reader, load
+from client import Contract, Reader, load
 from client.contract import SWITCHES as SWITCH_VALUES
-from client.outcomes import Fault
-from client.reader import Control
-from client.strict_json import parse
-from client.units import utf16_units
-from tests.auditor import load as load_auditor
+from tests.provider_streams import provider_streams
+from tests.witnesses import by_auditor, by_client, json_by_auditor, json_by_client
 
-AUDIT = load_auditor()
 FROZEN = load("frozen-text/1")
 BODIES = sorted((Path(__file__).parents[1] / "cases" / "frozen").glob("*/body.sse"))
 
@@ -68,67 +63,6 @@ TIGHT = st.fixed_dictionaries(
         "json_depth": st.integers(1, 6),
     }
 )
-
-
-class Found(NamedTuple):
-    """What both witnesses say of a body."""
-
-    outcome: str
-    preview: str
-    finish_reason: str | None
-    settled_at: int | None
-    reason_class: str | None
-    unknown_events: int
-    calls: list[tuple[str | None, str | None, str]]
-
-
-def by_client(
-    body: bytes,
-    contract: Contract,
-    cancel_after_utf16: int | None,
-    dialect: str = "openai-chat",
-    framing: str = "chunked",
-) -> Found:
-    """Read byte by byte, so that the byte that settles the turn is known."""
-    shown = 0
-
-    def show(piece: str) -> Control | None:
-        nonlocal shown
-        shown += utf16_units(piece)
-        return CANCEL if cancel_after_utf16 is not None and shown >= cancel_after_utf16 else None
-
-    reader = Reader(contract, dialect, show)
-    at: int | None = None
-    for offset in range(len(body)):
-        if reader.feed(body[offset : offset + 1]):
-            at = offset + 1
-            break
-    turn = reader.settled or reader.end("eof", is_framed=framing != "close")
-    calls = [(call.id, call.name, call.arguments) for call in turn.calls]
-    return Found(turn.outcome, turn.preview, turn.finish_reason, at, turn.reason_class, turn.unknown_events, calls)
-
-
-def by_auditor(
-    body: bytes,
-    contract: Contract,
-    cancel_after_utf16: int | None,
-    dialect: str = "openai-chat",
-    framing: str = "chunked",
-) -> Found:
-    """Judge the whole body at once."""
-    rules = {
-        name: AUDIT.Rules(r.media_type, r.framing, r.terminal, sorted(r.results), dict(r.reasons))
-        for name, r in contract.dialects.items()
-    }
-    limits = AUDIT.Limits(**{name: getattr(contract.limits, name) for name in AUDIT.Limits._fields})
-    judged = AUDIT.Contract(limits, AUDIT.Switch(**contract.switches), dict(contract.history), rules)
-    reading = AUDIT.judge(body, dialect, judged, cancel_after_utf16, "eof", framing)
-    turn = reading.turn
-    calls = [
-        (call.id, call.name, turn.arguments(call)) for (candidate, _), call in turn.calls.items() if candidate == 0
-    ]
-    text = "".join(turn.texts)
-    return Found(reading.outcome, text, turn.reason, reading.settled_at, turn.ending, turn.unknown_events, calls)
 
 
 def agree(body: bytes, contract: Contract, cancel_after_utf16: int | None = None) -> None:
@@ -209,26 +143,11 @@ def streams(draw: st.DrawFn) -> tuple[str, bytes]:
     return dialect, body
 
 
-# The 36 provider streams of the protocol digest, by the beginning of their names.
-STREAMS = Path(__file__).parent / "vectors" / "protocol"
-SPOKEN = {
-    "ant": "anthropic",
-    "az": "openai-chat",
-    "bed": "bedrock",
-    "coh": "cohere",
-    "gem": "gemini",
-    "mis": "mistral",
-    "oai_chat": "openai-chat",
-    "oai_resp": "openai-responses",
-    "oll": "ollama",
-    "or": "openai-chat",
-}
-
-
-@pytest.mark.parametrize("path", sorted(STREAMS.iterdir()), ids=lambda path: path.name)
-def test_provider_streams(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "dialect"), provider_streams().items(), ids=lambda value: getattr(value, "name", value)
+)
+def test_provider_streams(path: Path, dialect: str) -> None:
     """They agree on every provider stream; what its outcome has to be is in tests/audit/test_dialects.py."""
-    dialect = next(name for start, name in SPOKEN.items() if path.name.startswith(f"{start}_"))
     for contract in CONTRACTS.values():
         ours, theirs = (read(path.read_bytes(), contract, None, dialect) for read in (by_client, by_auditor))
         assert ours == theirs
@@ -289,14 +208,7 @@ JSON_TEXT = st.recursive(
 
 def same_json(text: str, depth: int) -> None:
     """Compare the two readers of JSON on one text."""
-    ours = parse(text, depth)
-    try:
-        theirs = AUDIT.strict_json(text, depth)
-    except AUDIT.NotStrictError:
-        assert isinstance(ours, Fault), text
-    else:
-        assert not isinstance(ours, Fault), text
-        assert ours == theirs
+    assert json_by_client(text, depth) == json_by_auditor(text, depth), text
 
 
 @settings(max_examples=300, deadline=None)

@@ -14,6 +14,7 @@ TABLE: dict[str, dict[str, frozenset[str]]] = {
     "client": {
         "": frozenset(),
         "client/http.py": frozenset({"h11"}),
+        "client/strict_json.py": frozenset({"jiter"}),
         "client/validators.py": frozenset({"jsonschema"}),
         # SQLAlchemy: one set of statements for SQLite and PostgreSQL, on a connection of the caller's if need be.
         "client/attempts/sql.py": frozenset({"sqlalchemy"}),

@@ -76,7 +76,7 @@ def test_make_names_every_target() -> None:
     """`make help` lists the targets that the README and the tests speak of."""
     done = subprocess.run(["make", "help"], cwd=README.parent, capture_output=True, text=True, check=True)
     listed = {line.split()[1] for line in done.stdout.splitlines()}
-    assert {"run", "test", "audit", "plot", "case", "freeze", "lint", "bench", "clean", "help"} <= listed
+    assert {"run", "test", "audit", "plot", "case", "freeze", "lint", "bench", "fuzz", "clean", "help"} <= listed
 
 
 def test_first_lines_name_two_commands() -> None:

@@ -147,4 +147,4 @@ def _terminal_class(turn: Settled, rules: DialectRules) -> str:
 def _tool_args_complete(turn: Settled, max_depth: int) -> bool | None:
     if not turn.calls:
         return None
-    return all(call.free or isinstance(parse(call.arguments, max_depth), dict) for call in turn.calls)
+    return all(call.free or isinstance(parse(call.arguments.encode(), max_depth), dict) for call in turn.calls)

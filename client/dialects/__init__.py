@@ -11,11 +11,13 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ..events import Event
 from ..outcomes import PROTOCOL, Fault
 from ..signals import Kind, Signal, plain
+from ..stencil import Hole, Place, Stencil, holes
 from ..strict_json import parse
 from .shape import Object, WrongShapeError
+
+_QUOTE = ord('"')
 
 # Reads the object of one event of a type into signals; raises WrongShapeError.
 Read = Callable[[str, Object], list[Signal]]
@@ -30,28 +32,51 @@ class Dialect:
 
     read: Read
     path: str  # where a question is posted, below the base URL
-    markers: Mapping[str, Kind] = field(default_factory=dict)  # data that is no JSON, exactly
+    markers: Mapping[bytes, Kind] = field(default_factory=dict)  # data that is no JSON, exactly
     by_type: ReadType = lambda _: None  # for framings that carry more than JSON
     starts: bool = False  # nothing but a start may come first
     empty_arguments: bool = False  # a call without any fragment has the arguments {}
 
-    def signals(self, event: Event, max_depth: int) -> list[Signal] | Fault:
+    # Where an event that is nothing but a text has it, and the members of such an event that are never
+    # looked at, whatever they hold: by these a stencil may be cut.
+    text_at: Place = ()
+    unread: frozenset[Place] = frozenset()
+
+    def signals(self, kind: str, data: bytes, max_depth: int) -> list[Signal] | Fault:
         """Read one event; a Fault for JSON that is none and for a shape that the protocol lacks."""
-        marker = self.markers.get(event.data)
+        marker = self.markers.get(data)
         if marker is not None:
             return plain(marker)
-        typed = self.by_type(event.type)
+        typed = self.by_type(kind)
         if typed is not None:
             return typed
-        value = parse(event.data, max_depth)
+        value = parse(data, max_depth)
         if isinstance(value, Fault):
             return value
         if not isinstance(value, dict):
             return Fault(outcome=PROTOCOL, why="an event that is no JSON object")
         try:
-            return self.read(event.type, value) or plain(Kind.META)
+            return self.read(kind, value) or plain(Kind.META)
         except WrongShapeError as wrong:
             return Fault(outcome=PROTOCOL, why=str(wrong))
+
+    def stencil(self, data: bytes, signals: list[Signal], max_depth: int, before: bytes) -> Stencil | None:
+        """Cut the stencil of an event that is nothing but a text; with holes for what was otherwise before."""
+        if len(signals) != 1 or signals[0].kind is not Kind.TEXT or not self.text_at:
+            return None
+        places = self.unread | {self.text_at}
+        here, there = holes(data, places), holes(before, places)
+        text = here.pop(self.text_at, None)
+        if text is None or data[text.start] != _QUOTE:
+            return None
+        unread = [
+            hole for place, hole in here.items() if place not in there or _at(data, hole) != _at(before, there[place])
+        ]
+        return Stencil(data, text, unread, max_depth)
+
+
+def _at(data: bytes, hole: Hole) -> bytes:
+    return data[hole.start : hole.end]
 
 
 # Modules here that are no dialect.

@@ -72,4 +72,4 @@ _READERS: Readers = {
     "error": error,
 }
 
-DIALECT = Dialect(read=read, path="/messages", starts=True, empty_arguments=True)
+DIALECT = Dialect(read=read, path="/messages", starts=True, empty_arguments=True, text_at=("delta", "text"))

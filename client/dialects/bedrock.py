@@ -42,12 +42,13 @@ def _block_delta(value: Object) -> list[Signal]:
     block, delta = shape.integer(value, "contentBlockIndex"), shape.object_at(value, "delta")
     thought = shape.maybe_object(delta, "reasoningContent") or {}
     tool = shape.maybe_object(delta, "toolUse")
-    found = text(shape.maybe_text(delta, "text"), block=block, opens=_TEXT)
-    found += reasoning(shape.maybe_text(thought, "text"), block=block, opens=_TEXT)
+    opens = _TEXT if tool is None else None  # a tool's block has a start of its own
+    found = text(shape.maybe_text(delta, "text"), block=block, opens=opens)
     if tool is not None:
         fragment = shape.maybe_text(tool, "input") or ""
         found.append(Signal(kind=Kind.TOOL, block=block, call=block, value=fragment))
-    return found
+    found += reasoning(shape.maybe_text(thought, "text"), block=block, opens=opens)
+    return found or [Signal(kind=Kind.OPEN, value=_TEXT, block=block, opens=opens)]
 
 
 def _block_stop(value: Object) -> list[Signal]:
@@ -77,4 +78,6 @@ DIALECT = Dialect(
     by_type=by_type,
     starts=True,
     empty_arguments=True,
+    text_at=("delta", "text"),
+    unread=frozenset({("p",)}),  # padding against guesses by length
 )

@@ -86,4 +86,10 @@ _READERS: Readers = {
     "message-end": _message_end,
 }
 
-DIALECT = Dialect(read=read, path="/chat", markers={"[DONE]": Kind.META}, starts=True)
+DIALECT = Dialect(
+    read=read,
+    path="/chat",
+    markers={b"[DONE]": Kind.META},
+    starts=True,
+    text_at=("delta", "message", "content", "text"),
+)

@@ -27,8 +27,13 @@ def read(_: str, value: Object) -> list[Signal]:
     usage = shape.maybe_object(value, "usageMetadata")
     if candidates is None and feedback is None and usage is None:
         return plain(Kind.UNKNOWN)
-    found = [signal for candidate in candidates or [] for signal in _candidate(candidate)]
+    found = [signal for candidate in candidates or [] for signal in _candidate_or_meta(candidate)]
     return found + (plain(Kind.USAGE) if usage is not None else [])
+
+
+def _candidate_or_meta(value: Object) -> list[Signal]:
+    """Read a candidate; one without any signal is still one that the contract may refuse."""
+    return list(_candidate(value)) or [Signal(kind=Kind.META, candidate=shape.maybe_integer(value, "index") or 0)]
 
 
 def _candidate(value: Object) -> Iterator[Signal]:
@@ -60,4 +65,9 @@ def _part(part: Object, candidate: int) -> list[Signal]:
     return found
 
 
-DIALECT = Dialect(read=read, path="/models/fixture:streamGenerateContent?alt=sse")
+DIALECT = Dialect(
+    read=read,
+    path="/models/fixture:streamGenerateContent?alt=sse",
+    text_at=("candidates", 0, "content", "parts", 0, "text"),
+    unread=frozenset({("responseId",)}),
+)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..signals import Kind, Signal, reasoning, text
 from ..strict_json import canonical
 from . import Dialect, shape
-from .openai_chat import Chunks
+from .openai_chat import TEXT_AT, Chunks
 from .shape import Object
 
 
@@ -43,4 +43,10 @@ class MistralChunks(Chunks):
         return position if index is None else index
 
 
-DIALECT = Dialect(read=MistralChunks().read, path="/chat/completions", markers={"[DONE]": Kind.DONE})
+DIALECT = Dialect(
+    read=MistralChunks().read,
+    path="/chat/completions",
+    markers={b"[DONE]": Kind.DONE},
+    text_at=TEXT_AT,
+    unread=frozenset({("p",)}),
+)

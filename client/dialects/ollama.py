@@ -44,4 +44,9 @@ def _done(value: Object) -> list[Signal]:
     return [*used, finish(shape.maybe_text(value, "done_reason") or ""), *plain(Kind.DONE)]
 
 
-DIALECT = Dialect(read=read, path="/chat")
+DIALECT = Dialect(
+    read=read,
+    path="/chat",
+    text_at=("message", "content"),
+    unread=frozenset({("created_at",)}),
+)

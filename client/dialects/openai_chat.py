@@ -13,6 +13,7 @@ override them in a class of their own.
 from collections.abc import Iterator
 
 from ..signals import Kind, Signal, error, finish, plain, reasoning, refusal, text
+from ..stencil import Place
 from . import Dialect, shape
 from .shape import Object
 
@@ -86,4 +87,14 @@ class Chunks:
         )
 
 
-DIALECT = Dialect(read=Chunks().read, path="/chat/completions", markers={"[DONE]": Kind.DONE})
+# What follows a delta's text without saying anything: padding against guesses by length, and token scores.
+UNREAD = frozenset[Place]({("obfuscation",), ("choices", 0, "logprobs")})
+TEXT_AT: Place = ("choices", 0, "delta", "content")
+
+DIALECT = Dialect(
+    read=Chunks().read,
+    path="/chat/completions",
+    markers={b"[DONE]": Kind.DONE},
+    text_at=TEXT_AT,
+    unread=UNREAD,
+)

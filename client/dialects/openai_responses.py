@@ -94,4 +94,11 @@ _READERS: Readers = {
     "response.incomplete": lambda value: _end(value, "incomplete"),
 }
 
-DIALECT = Dialect(read=read, path="/responses", markers={"[DONE]": Kind.META}, starts=True)
+DIALECT = Dialect(
+    read=read,
+    path="/responses",
+    markers={b"[DONE]": Kind.META},
+    starts=True,
+    text_at=("delta",),
+    unread=frozenset({("sequence_number",), ("obfuscation",), ("logprobs",)}),
+)

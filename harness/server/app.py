@@ -41,12 +41,12 @@ class _Played(web.StreamResponse):
 
 
 class Trial:
-    """One case being served: where, and what was done so far."""
+    """One case being served: where, and what was done so far with each request, in the order they came."""
 
     def __init__(self, case: Case, port: int, token: str) -> None:
         self.path = f"/{token}/v1"
         self.base_url = f"http://127.0.0.1:{port}{self.path}"
-        self.play = Play()
+        self.plays: list[Play] = []
         self.scripts: list[Script] = [script(exchange) for exchange in case.exchanges]
 
 
@@ -97,7 +97,7 @@ class FixtureServer:
         trial = self._trials.get(request.raw_path.split("/")[1])
         if trial is None or not request.raw_path.startswith(trial.path + "/"):
             return _refuse(404, "no trial here")
-        if len(trial.play.requests) >= _REQUESTS:
+        if len(trial.plays) >= _REQUESTS:
             return _refuse(429, f"more than {_REQUESTS} requests in one trial")
         try:
             async with asyncio.timeout(_REQUEST_S):
@@ -106,9 +106,10 @@ class FixtureServer:
             return _refuse(413, f"a body of more than {BODY_BYTES} bytes")
         except TimeoutError:
             return _refuse(408, f"no whole request within {_REQUEST_S:.0f} s")
-        trial.play.requests.append((list(request.headers.items()), body))
-        number = min(len(trial.play.requests), len(trial.scripts)) - 1
-        await play(trial.scripts[number], request, trial.play)
+        record = Play(headers=list(request.headers.items()), request_body=body)
+        trial.plays.append(record)
+        number = min(len(trial.plays), len(trial.scripts)) - 1
+        await play(trial.scripts[number], request, record)
         return _Played()
 
 

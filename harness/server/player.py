@@ -26,18 +26,17 @@ _HAND_OVER_STEP_S = 0.001
 
 @dataclass
 class Play:
-    """What one trial's server did: the requests it saw, and how far the last play went."""
+    """What the server did with one request: the request as it came, and how far its play went."""
 
-    requests: list[tuple[list[tuple[str, str]], bytes]] = field(default_factory=list)
+    headers: list[tuple[str, str]]
+    request_body: bytes
     sent_bytes: int = 0
-    end: str = "not-asked"  # played, client-left, failed
+    end: str = "failed"  # until it is known: played, client-left
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 async def play(script: Script, request: BaseRequest, record: Play) -> None:
     """Play the whole script, its ending included; a CancelledError means that the client left."""
-    record.end, record.sent_bytes = "failed", 0
-    record.over.clear()
     try:
         await _steps(script, request, record)
         await _ending(script.ending, request)

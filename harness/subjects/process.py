@@ -11,11 +11,13 @@ import json
 import os
 import signal
 from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..names import IMPORT_ROOT, UsageError
-from .protocol import PROTOCOL, wrong_claim, wrong_ready
+from .protocol import PROTOCOL, wrong_claim, wrong_ready, wrong_stepped
 from .registry import Subject
 
 _LINE_BYTES = 1024 * 1024
@@ -31,6 +33,12 @@ class NoClaim:
 
     reason: str
     note: str
+
+
+Answer = dict[str, Any] | NoClaim
+
+# Says what is wrong with a message, or None.
+_Check = Callable[[Mapping[str, Any]], str | None]
 
 
 class SubjectProcess:
@@ -74,25 +82,25 @@ class SubjectProcess:
             raise UsageError(f"subject {self._subject.name}: ready: {wrong}")
         self.ready = answer
 
-    async def turn(self, message: dict[str, object]) -> dict[str, Any] | NoClaim:
+    async def turn(self, message: Mapping[str, object]) -> Answer:
         """Send one turn and wait for its claim."""
-        async with self._starting:
-            if self._process is None:
-                await self.launch()
-                await self.wait_ready()
-        trial = str(message["trial"])
-        self._mail[trial] = deque()
-        try:
-            async with asyncio.timeout(_CLAIM_S):
-                await self._say({"kind": "turn", **message})
-                answer = await self._claim(trial)
-        except TimeoutError:
-            answer = NoClaim(reason="timeout", note=f"no claim within {_CLAIM_S:.0f} s")
-        finally:
-            del self._mail[trial]
-        if isinstance(answer, NoClaim) and answer.reason != "unsupported":
-            await self.kill()
-        return answer
+        async with self._taking(message) as trial:
+            return await self._ask({"kind": "turn", **message}, trial, "claim", wrong_claim)
+
+    async def session(
+        self, message: Mapping[str, object], steps: Sequence[Mapping[str, object]]
+    ) -> tuple[Answer, list[dict[str, Any]]]:
+        """Send one turn and its steps, each when the one before was answered; give the claim and the journal."""
+        journal: list[dict[str, Any]] = []
+        async with self._taking(message) as trial:
+            await self._say({"kind": "turn", **message})
+            for step in steps:
+                asked = {"kind": "step", "trial": trial, **step}
+                answer = await self._ask(asked, trial, "stepped", partial(wrong_stepped, step))
+                if isinstance(answer, NoClaim):
+                    return answer, journal
+                journal.append(answer["journal"])
+            return await self._ask({"kind": "finish", "trial": trial}, trial, "claim", wrong_claim), journal
 
     async def stop(self) -> None:
         """Ask the process to stop; kill it by its own id if it does not."""
@@ -118,19 +126,46 @@ class SubjectProcess:
             self._drain.cancel()
             await asyncio.gather(self._drain, return_exceptions=True)
 
-    async def _claim(self, trial: str) -> dict[str, Any] | NoClaim:
+    @contextlib.asynccontextmanager
+    async def _taking(self, message: Mapping[str, object]) -> AsyncIterator[str]:
+        """Start the process where there is none, and hear what it says about this turn's trial."""
+        async with self._starting:
+            if self._process is None:
+                await self.launch()
+                await self.wait_ready()
+        trial = str(message["trial"])
+        self._mail[trial] = deque()
+        try:
+            yield trial
+        finally:
+            del self._mail[trial]
+
+    async def _ask(self, message: dict[str, object], trial: str, kind: str, check: _Check) -> Answer:
+        """Send one message and wait for its answer of this kind; a subject that does not give it is ended."""
+        try:
+            async with asyncio.timeout(_CLAIM_S):
+                await self._say(message)
+                answer = await self._answer(trial, kind, check)
+        except TimeoutError:
+            answer = NoClaim(reason="timeout", note=f"no {kind} within {_CLAIM_S:.0f} s")
+        if isinstance(answer, NoClaim) and answer.reason != "unsupported":
+            await self.kill()
+        return answer
+
+    async def _answer(self, trial: str, kind: str, check: _Check) -> Answer:
         while True:
             answer = await self._next(trial)
             if isinstance(answer, NoClaim):
                 return answer
             if answer["kind"] == "unsupported":
                 return NoClaim(reason="unsupported", note=str(answer.get("capability"))[:100])
-            if answer["kind"] == "claim":
-                return _checked(answer)
+            if answer["kind"] == kind:
+                wrong = check(answer)
+                return NoClaim(reason="malformed", note=f"{kind}: {wrong[:200]}") if wrong else answer
             if answer["kind"] != "progress":
-                return NoClaim(reason="malformed", note=f"a message of kind {answer['kind'][:100]!r} in a turn")
+                return NoClaim(reason="malformed", note=f"a message of kind {answer['kind'][:100]!r}, {kind!r} is due")
 
-    async def _next(self, trial: str) -> dict[str, Any] | NoClaim:
+    async def _next(self, trial: str) -> Answer:
         """Give the next message about a trial; of all that wait, one reads for the others."""
         while not self._mail[trial]:
             async with self._reading:
@@ -147,7 +182,7 @@ class SubjectProcess:
                 self._mail[about].append(answer)
         return self._mail[trial].popleft()
 
-    async def _hear(self, seconds: float) -> dict[str, Any] | NoClaim:
+    async def _hear(self, seconds: float) -> Answer:
         """Read one message; a NoClaim for the end of output and for a line that is none."""
         assert self._process
         assert self._process.stdout
@@ -198,8 +233,3 @@ class SubjectProcess:
             if not line:
                 return
             self._errors.append(line.decode("utf-8", "replace").strip()[:200])
-
-
-def _checked(claim: dict[str, Any]) -> dict[str, Any] | NoClaim:
-    wrong = wrong_claim(claim)
-    return NoClaim(reason="malformed", note=f"claim: {wrong[:200]}") if wrong else claim

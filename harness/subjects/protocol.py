@@ -1,8 +1,8 @@
 """The messages that a subject sends: which keys they have, and of which type.
 
 Every claim of every trial passes here, so the check is a table and a loop: jsonschema, which
-checks what people write, costs more than the trial itself. `schemas/ready.json` and
-`schemas/claim.json` state the same for other programs, and a test holds the two together.
+checks what people write, costs more than the trial itself. `schemas/ready.json`,
+`claim.json` and `stepped.json` state the same for other programs, and a test holds the two together.
 """
 
 import re
@@ -14,7 +14,7 @@ PROTOCOL = "endmark.subject/1"
 TRANSPORT_ENDS = frozenset({"left", "eof", "short-body", "reset", "bad-framing", "timeout", "refused"})
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_TEXT, _LIST, _OBJECT = (str,), (list,), (dict,)
+_TEXT, _LIST, _OBJECT, _COUNT = (str,), (list,), (dict,), (int,)
 _MAYBE_TEXT, _MAYBE_COUNT, _MAYBE_OBJECT = (str, type(None)), (int, type(None)), (dict, type(None))
 
 _Form = Mapping[str, tuple[type, ...]]
@@ -50,6 +50,21 @@ MESSAGE: _Form = {"role": _TEXT, "content": _TEXT}
 MESSAGE_OPTIONAL: _Form = {"tool_calls": _LIST}
 TOOL_CALL: _Form = {"id": _MAYBE_TEXT, "name": _TEXT, "arguments": _TEXT}
 RAISED: _Form = {"type": _TEXT, "chain": _LIST, "message": _TEXT}
+STEPPED: _Form = {"kind": _TEXT, "trial": _TEXT, "journal": _OBJECT}
+JOURNAL: _Form = {
+    "do": _TEXT,
+    "attempt": _MAYBE_TEXT,
+    "result": _MAYBE_TEXT,
+    "outcome": _MAYBE_TEXT,
+    "consumed_bytes": _COUNT,
+    "reads": _COUNT,
+    "preview": _TEXT,
+    "display": _TEXT,
+    "state": _TEXT,
+    "stored": _COUNT,
+}
+RESULTS = frozenset({"committed", "refused", "superseded", "denied", None})
+STATES = frozenset({"idle", "generating", "interrupted", "withdrawn", "accepted"})
 
 _COUNTS = 2**53  # the records hold no larger integer
 _NAME_CHARS, _TYPE_CHARS, _HISTORY_ENTRIES, _CHAIN_TYPES, _LIST_ENTRIES = 100, 200, 1000, 20, 50
@@ -83,6 +98,32 @@ def wrong_claim(message: Mapping[str, Any]) -> str | None:
         if wrong:
             return f"history[{number}]: {wrong}"
     return _wrong_raised(message["raised"]) or _wrong_values(message)
+
+
+def wrong_stepped(step: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with a `stepped` as the answer to this step, or None."""
+    wrong = _wrong_form(message, STEPPED)
+    if wrong:
+        return wrong
+    line = message["journal"]
+    wrong = _wrong_form(line, JOURNAL) or _wrong_line(line)
+    if wrong:
+        return f"journal: {wrong}"
+    if (line["do"], line["attempt"]) != (step["do"], step.get("attempt")):
+        return f"journal: {line['do'][:20]!r} of {line['attempt']!r} answers another step"
+    return None
+
+
+def _wrong_line(line: Mapping[str, Any]) -> str | None:
+    for key, known in (("result", RESULTS), ("state", STATES)):
+        if line[key] not in known:
+            return f"{key}: needs one of {', '.join(sorted(filter(None, known)))}"
+    if len(line["outcome"] or "") > _NAME_CHARS:
+        return f"outcome: more than {_NAME_CHARS} characters"
+    for key in ("consumed_bytes", "reads", "stored"):
+        if not 0 <= line[key] < _COUNTS:
+            return f"{key}: needs to be at least 0 and below 2^53"
+    return None
 
 
 def _wrong_message(entry: object) -> str | None:

@@ -1,4 +1,4 @@
-"""One good archive a session: the frozen suite, really run; and the court as a module."""
+"""Good archives, made once: the frozen suite, really run, and sessions by hand; and the court as a module."""
 
 from pathlib import Path
 from types import ModuleType
@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 
 from .forge import Bench, Forge, load_court, make_good
+from .talks import make_talks
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,18 @@ def bench(good: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def archive(bench: Bench) -> Forge:
     """A good archive that may be spoilt."""
     return bench.fresh()
+
+
+@pytest.fixture(scope="session")
+def talks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of sessions. Copy it before you spoil it."""
+    return make_talks(tmp_path_factory.mktemp("talks") / "archive")
+
+
+@pytest.fixture(scope="session")
+def talks_bench(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """The place where archives of sessions are spoilt."""
+    return Bench(talks, tmp_path_factory.mktemp("talks-bench"))
 
 
 @pytest.fixture(scope="session")

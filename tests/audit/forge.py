@@ -102,12 +102,12 @@ class Forge:
         self.write(name, b"".join(canonical(row) + b"\n" for row in rows))
 
     def row(self, case: str) -> Row:
-        """Give a copy of the record of one case."""
-        return next(row for row in self.rows() if row["case"] == case)
+        """Give a copy of the record of one case, or of one trial where a case has several."""
+        return next(row for row in self.rows() if case in (row["case"], row["trial"]))
 
     def change_row(self, case: str, /, **members: object) -> None:
-        """Change members of the record of one case; blobs that nothing refers to any more go."""
-        self.save_rows([row | members if row["case"] == case else row for row in self.rows()])
+        """Change members of the record of one case or trial; blobs that nothing refers to any more go."""
+        self.save_rows([row | members if case in (row["case"], row["trial"]) else row for row in self.rows()])
         self.sweep()
 
     def change_claim(self, case: str, /, **members: object) -> None:
@@ -219,7 +219,8 @@ class Forge:
 def references(row: Row) -> list[Row]:
     """Give every blob reference of a record."""
     claim = row["claim"] or {}
-    singles = (row["response_head"], row["body"], claim.get("history"), claim.get("preview"))
+    served = [exchange[key] for exchange in row.get("exchanges", [row]) for key in ("response_head", "body")]
+    singles = (*served, row.get("journal"), claim.get("history"), claim.get("preview"))
     return [*row["requests"], *(reference for reference in singles if reference)]
 
 

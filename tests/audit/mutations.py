@@ -50,6 +50,7 @@ class Mutation(NamedTuple):
     options: tuple[str, ...] = ()  # {stable}, {full}: roots of the good archive; {home}: the checkout
     limits: Callable[[Forge], dict[str, int]] | None = None  # limits of the court, lowered: asked in-process
     unprivileged: bool = False  # asked in-process, of a user whom permissions bind
+    sessions: bool = False  # done to the archive of sessions
 
 
 ROWS: list[Mutation] = []

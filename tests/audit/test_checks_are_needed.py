@@ -9,7 +9,7 @@ a case or a request is found by its syntax, and switched off on its own. What a 
     return f"what is wrong"      the same, in the functions that explain a finding
     problem = f"what is wrong"   the same
 
-Then the rows of the table that name the code are asked, and one of them must pass as sound: no
+Then the rows of both tables that name the code are asked, and one of them must pass as sound: no
 finding, every verdict AGREE, no crash.
 """
 
@@ -25,20 +25,25 @@ import pytest
 
 from .forge import AUDIT, CONTRACT, Bench, Forge, ask, codes
 from .mutations import ROWS, Mutation, apply, ask_about
+from .session_mutations import SESSION_ROWS
 
 # Functions that say what is wrong, for one finding: code -> function.
 EXPLAINED = {
     "case_problem": "E-CASE",
+    "exchange_problem": "E-CASE",
+    "session_problem": "E-CASE",
+    "moves_problem": "E-CASE",
     "request_problem": "E-REQUEST",
     "load_suite": "E-SUITE",
-    "load_label": "E-LABEL",
+    "label_document": "E-LABEL",
+    "session_label_problem": "E-LABEL",
     "load_contract": "E-CONTRACT",
 }
 
 # Switched off, these crash, which is no pass either: what follows takes for granted what they check.
 GUARDS = {
-    ("case_problem", "E-CASE", 2): "a body that is not there",
-    ("load_label", "E-LABEL", 0): "a contract that the label does not name",
+    ("exchange_problem", "E-CASE", 0): "a body that is not there",
+    ("label_document", "E-LABEL", 0): "a contract that the label does not name",
     ("request_problem", "E-REQUEST", 0): "a request that has no parts",
     ("request_problem", "E-REQUEST", 2): "a body that was not read",
 }
@@ -73,7 +78,7 @@ class Switches(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("add", "note") and node.args:
             code = node.args[0]
-            if isinstance(code, ast.Constant) and isinstance(code.value, str):
+            if isinstance(code, ast.Constant) and isinstance(code.value, str) and code.value.isupper():
                 return ast.IfExp(test=self.switch(code.value), body=node, orelse=ast.Constant(None))
         return node
 
@@ -100,13 +105,10 @@ class Switches(ast.NodeTransformer):
 
 
 def verdict_rules(tree: ast.Module) -> set[str]:
-    """Give the functions that yield verdicts, from the table that names them."""
-    for node in tree.body:
-        if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != "VERDICT_RULES":
-            continue
-        if isinstance(node.value, ast.Tuple):
-            return {name.id for name in node.value.elts if isinstance(name, ast.Name)}
-    raise AssertionError("audit.py has no VERDICT_RULES")
+    """Give the functions that yield verdicts, from the two tables that name them."""
+    tables = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    rules = [tables[name] for name in ("VERDICT_RULES", "SESSION_RULES")]
+    return {name.id for rule in rules for name in ast.walk(rule) if isinstance(name, ast.Name)}
 
 
 @functools.cache
@@ -142,19 +144,28 @@ def off(site: Site) -> Iterator[ModuleType]:
 
 
 SITES = switched()[1]
-FINDINGS = [site for site in SITES if site.code.startswith("E-")]
 VERDICTS = [site for site in SITES if site.code == VERDICT]
 NOTES = [site for site in SITES if site.code.startswith("N-")]
+FINDINGS = [site for site in SITES if site not in (*VERDICTS, *NOTES)]
+
+Benches = dict[bool, Bench]  # where the archives of sessions are spoilt, and the others
+
+
+@pytest.fixture(scope="session")
+def benches(bench: Bench, talks_bench: Bench) -> Benches:
+    """Give a bench for every row."""
+    return {False: bench, True: talks_bench}
 
 
 def candidates(site: Site) -> list[Mutation]:
     """Give the rows that may need this check: those that expect its code, or a verdict of its function."""
     words = verdict_words(site.function) if site.code == VERDICT else {site.code}
-    return [row for row in ROWS if row.expected in words]
+    return [row for row in ROWS + SESSION_ROWS if row.expected in words]
 
 
-def passes(row: Mutation, court: ModuleType, bench: Bench) -> bool:
+def passes(row: Mutation, court: ModuleType, benches: Benches) -> bool:
     """Say whether the court takes a tampered archive for a sound one."""
+    bench = benches[row.sessions]
     archive = bench.fresh()
     apply(row, archive)
     try:
@@ -163,8 +174,9 @@ def passes(row: Mutation, court: ModuleType, bench: Bench) -> bool:
         return False  # a crash exits with 2: not a pass
 
 
-def crashes(row: Mutation, court: ModuleType, bench: Bench) -> bool:
+def crashes(row: Mutation, court: ModuleType, benches: Benches) -> bool:
     """Say whether the court breaks over a tampered archive."""
+    bench = benches[row.sessions]
     archive = bench.fresh()
     apply(row, archive)
     try:
@@ -181,29 +193,31 @@ def named(site: Site) -> str:
 
 def test_the_checks_are_found() -> None:
     """The syntax finds the checks; if audit.py words them differently one day, this says so."""
-    assert len(FINDINGS) > 60
-    assert len(VERDICTS) >= 9
+    assert len(FINDINGS) > 80
+    assert len(VERDICTS) >= 25
+    assert "CONTROL_DID_NOT_FAIL" in {site.code for site in FINDINGS}
     assert set(GUARDS) <= set(SITES)
     assert {site.code for site in NOTES} == {"N-UNPINNED", "N-PARTIAL"}
 
 
-def test_with_every_switch_on_nothing_is_different(good: Path, court: ModuleType) -> None:
+def test_with_every_switch_on_nothing_is_different(good: Path, talks: Path, court: ModuleType) -> None:
     """The switches themselves change nothing."""
-    assert ask(switched()[0], good) == ask(court, good)
+    for archive in (good, talks):
+        assert ask(switched()[0], archive) == ask(court, archive)
 
 
 @pytest.mark.parametrize("site", [site for site in FINDINGS + VERDICTS if site not in GUARDS], ids=named)
-def test_this_check_is_needed(site: Site, bench: Bench) -> None:
+def test_this_check_is_needed(site: Site, benches: Benches) -> None:
     """Without it, at least one tampered archive passes as sound."""
     with off(site) as court:
-        assert any(passes(row, court, bench) for row in candidates(site))
+        assert any(passes(row, court, benches) for row in candidates(site))
 
 
 @pytest.mark.parametrize("site", [site for site in SITES if site in GUARDS], ids=named)
-def test_this_guard_is_needed(site: Site, bench: Bench) -> None:
+def test_this_guard_is_needed(site: Site, benches: Benches) -> None:
     """Without it, at least one tampered archive makes the court crash."""
     with off(site) as court:
-        assert any(crashes(row, court, bench) for row in candidates(site))
+        assert any(crashes(row, court, benches) for row in candidates(site))
 
 
 @pytest.mark.parametrize("site", NOTES, ids=named)

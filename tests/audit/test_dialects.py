@@ -890,6 +890,24 @@ def test_arguments_count() -> None:
     assert outcome("openai-chat", chat_call("{ }"), limited(output_utf16=2))[0] == "LIMIT"
 
 
+def test_a_fragment_that_is_too_long_opens_no_call() -> None:
+    """It is not added, and neither is the call whose first signal it would have been, nor a wrong id in it heard."""
+    first, other = ({"index": 0, "id": name, "function": {"name": "f", "arguments": "{}"}} for name in ("c", "d"))
+    reading = judge("openai-chat", sse(tool(first)), limited(output_utf16=1))
+    assert (reading.outcome, reading.turn.calls) == ("LIMIT", {})
+    assert outcome("openai-chat", sse(tool(first), tool(other)), limited(output_utf16=3))[0] == "LIMIT"
+
+
+def test_a_call_that_gets_another_id_takes_no_name() -> None:
+    """What offends takes no effect: the name beside another id is not the call's."""
+    named = {"index": 0, "id": "d", "function": {"name": "f"}}
+    reading = judge("openai-chat", sse(tool({"index": 0, "id": "c"}), tool(named)))
+    assert (reading.outcome, [(call.id, call.name) for call in reading.turn.calls.values()]) == (
+        "PROTOCOL",
+        [("c", None)],
+    )
+
+
 @pytest.mark.parametrize(
     "delta",
     [

@@ -94,7 +94,7 @@ def test_frozen_case(fact: dict[str, Any], shipped: audit.Archive) -> None:
     folder = f"frozen/{fact['id']}/"
     loaded = audit.load_case(shipped, folder)
     label = audit.load_label(shipped, folder, "frozen-text/1")
-    assert loaded is not None
+    assert isinstance(loaded, audit.Case)
     assert label is not None
     derived = audit.derive(loaded, contract())
     assert hashlib.sha256(loaded.body).hexdigest() == fact["sha256"]
@@ -192,7 +192,17 @@ def test_not_strict(document: str) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    ['"\\ud83c\\udf31"', "1.7976931348623157e308", "1e-400", "-0", "9" * 308, '"\\\\ud800"', '{"a":{"a":{}}}'],
+    [
+        '"\\ud83c\\udf31"',
+        "1.7976931348623157e308",
+        "1e-400",
+        "-0",
+        "9" * 308,
+        "1" * 309,
+        "-" + "1" * 309,
+        '"\\\\ud800"',
+        '{"a":{"a":{}}}',
+    ],
 )
 def test_strict(document: str) -> None:
     """Surrogate pairs, the largest double, underflow to zero and equal names in two objects pass."""
@@ -220,6 +230,13 @@ def test_depth(opening: str) -> None:
     audit.strict_json(opening * 16 + inner + closing * 16, 16)
     with pytest.raises(audit.NotStrictError):
         audit.strict_json(opening * 17 + inner + closing * 17, 16)
+
+
+def test_depth_after_a_shallow_part() -> None:
+    """What was closed again does not count for what comes after it."""
+    audit.strict_json("[[],[],[],[[]]]", 3)
+    with pytest.raises(audit.NotStrictError):
+        audit.strict_json("[[],[],[],[[[]]]]", 3)
 
 
 def test_brackets_in_strings() -> None:

@@ -47,7 +47,7 @@ ACCEPTED: dict[str, tuple[str, object]] = {
 @pytest.mark.parametrize("check", CHECKS["refused"], ids=[check["what"] for check in CHECKS["refused"]])
 def test_the_48_refused(check: dict[str, str]) -> None:
     """Each of the 48 spellings is INVALID_JSON."""
-    found = parse(check["text"], 16)
+    found = parse(check["text"].encode(), 16)
     assert isinstance(found, Fault)
     assert found.outcome == INVALID_JSON
 
@@ -55,7 +55,7 @@ def test_the_48_refused(check: dict[str, str]) -> None:
 @pytest.mark.parametrize("check", CHECKS["accepted"], ids=[check["what"] for check in CHECKS["accepted"]])
 def test_the_4_accepted(check: dict[str, str]) -> None:
     """Each of the four texts is accepted and holds what the standard parser reads."""
-    assert parse(check["text"], 16) == json.loads(check["text"])
+    assert parse(check["text"].encode(), 16) == json.loads(check["text"])
 
 
 def test_the_refused_stream() -> None:
@@ -70,13 +70,13 @@ def test_the_refused_stream() -> None:
 @pytest.mark.parametrize("text", REFUSED.values(), ids=list(REFUSED))
 def test_refused(text: str) -> None:
     """What two parsers could read differently is INVALID_JSON."""
-    assert isinstance(parse(text, 16), Fault)
+    assert isinstance(parse(text.encode(), 16), Fault)
 
 
 @pytest.mark.parametrize(("text", "value"), ACCEPTED.values(), ids=list(ACCEPTED))
 def test_accepted(text: str, value: object) -> None:
     """What RFC 8259 allows is read."""
-    found = parse(text, 16)
+    found = parse(text.encode(), 16)
     assert not isinstance(found, Fault)
     assert value is None or found == value
 
@@ -86,6 +86,6 @@ def test_no_setting_of_the_interpreter_matters() -> None:
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:
-        assert isinstance(parse("9" * 5000, 16), Fault)
+        assert isinstance(parse(b"9" * 5000, 16), Fault)
     finally:
         sys.set_int_max_str_digits(before)

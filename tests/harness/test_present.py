@@ -235,3 +235,49 @@ def test_complain(capsys: pytest.CaptureFixture[str]) -> None:
     """A complaint is one line on stderr, whatever it quotes."""
     present.complain("x\ny\x1b[0m")
     assert capsys.readouterr().err == "endmark: x\\ny\\x1b[0m\n"
+
+
+def a_session(**changes: Any) -> dict[str, Any]:
+    """Give a trial of two attempts, as the auditor says it; changed in what is claimed."""
+    derived = {
+        "stored": ["new"],
+        "writes": 1,
+        "dispatched": 0,
+        "display": "new",
+        "state": "accepted",
+        "outcome": "COMPLETE",
+        "attempts": {
+            "b": {"outcome": "COMPLETE", "decision": "accepted"},
+            "a": {"outcome": "INCOMPLETE_STREAM", "decision": "refused"},
+        },
+    }
+    return found(status=None, body_bytes=None, body_sha256=None, derived=derived, claim=derived | changes)
+
+
+def test_a_session_in_words() -> None:
+    """The row of a session says how each attempt ended, what is shown, and how many answers are kept."""
+    (_, line) = printed(a_session())
+    assert line.split("  ")[:2] == ["seven-byte", "a refused (INCOMPLETE_STREAM), b accepted"]
+    assert line.split()[-7:] == ["-", "7", "-", "new", "1", "kept", "AGREE"]
+
+
+def test_a_session_that_keeps_less_than_it_wrote() -> None:
+    """Where an answer was taken out, or written more than once, both numbers are said."""
+    assert "0 kept of 2" in printed(a_session(stored=[], writes=2))[1]
+
+
+def test_a_session_without_a_claim() -> None:
+    """A session without a claim has dashes."""
+    whole = a_session()
+    whole["trials"][0] |= {"claim": None, "verdict": "NO_CLAIM"}
+    assert printed(whole)[1].split() == ["seven-byte", "-", "-", "7", "-", "-", "NO_CLAIM:", "no", "claim"]
+    assert rows(whole)[0]["stored"] is None
+
+
+def test_the_row_of_a_session() -> None:
+    """A row of --json has what was claimed of a session, and nothing of a single body."""
+    (row,) = rows(a_session())
+    assert row.keys() == {
+        *("id", "body", "read_cap", "stored", "writes", "dispatched", "display", "state", "attempts", "verdict"),
+    }
+    assert (row["stored"], row["attempts"]["a"]["decision"]) == (["new"], "refused")

@@ -46,7 +46,7 @@ async def played(exchange: Exchange) -> tuple[bytes, str, Trial]:
     """Ask once; give what came, how it ended, and what the server recorded."""
     async with serving(exchange) as (server, trial):
         data, end = await ask(server.port, post(server.port, f"{trial.path}/chat/completions"))
-        await trial.play.over.wait()
+        await trial.plays[-1].over.wait()
     return data, end, trial
 
 
@@ -59,7 +59,7 @@ def test_ending(framing: str, ending: str, step_bytes: int | None) -> None:
     exchange = an_exchange(BODY, framing=framing, ending=ending, chunk_ends=ends, script=sends(*sizes))
     data, end, trial = run_async(played(exchange))
     assert (data, end) == (wire(exchange), ENDED[ending])
-    assert (trial.play.end, trial.play.sent_bytes) == ("played", len(BODY))
+    assert (trial.plays[-1].end, trial.plays[-1].sent_bytes) == ("played", len(BODY))
 
 
 @pytest.mark.parametrize("ending", ["complete", "fin", "reset"])
@@ -69,7 +69,7 @@ def test_a_megabyte(framing: str, ending: str) -> None:
     exchange = an_exchange(MEGABYTE, framing=framing, ending=ending)
     data, end, trial = run_async(played(exchange))
     assert data == wire(exchange)
-    assert (end, trial.play.end, trial.play.sent_bytes) == (ENDED[ending], "played", len(MEGABYTE))
+    assert (end, trial.plays[-1].end, trial.plays[-1].sent_bytes) == (ENDED[ending], "played", len(MEGABYTE))
 
 
 def test_reset_behind_thousands_of_small_sends() -> None:
@@ -99,13 +99,13 @@ def test_silence_ends_when_the_client_goes(exchange: Exchange, sent: int) -> Non
                 steps = script(exchange)
                 out = [step.wire for step in steps.steps if isinstance(step, Write) and step.body_bytes <= sent]
                 assert await connection.exactly(len(steps.head + b"".join(out))) == steps.head + b"".join(out)
-                assert not trial.play.over.is_set()
+                assert not trial.plays[-1].over.is_set()
             async with asyncio.timeout(5):
-                await trial.play.over.wait()
+                await trial.plays[-1].over.wait()
         return trial
 
     trial = run_async(scene())
-    assert (trial.play.end, trial.play.sent_bytes) == ("client-left", sent)
+    assert (trial.plays[-1].end, trial.plays[-1].sent_bytes) == ("client-left", sent)
 
 
 def test_a_stall_sends_nothing_more() -> None:
@@ -133,7 +133,7 @@ def test_closing_the_server_ends_a_stall() -> None:
                 await connection.exactly(10)
             return trial
 
-    assert run_async(scene()).play.end == "client-left"
+    assert run_async(scene()).plays[-1].end == "client-left"
 
 
 def test_a_client_that_leaves_a_large_body() -> None:
@@ -145,10 +145,10 @@ def test_a_client_that_leaves_a_large_body() -> None:
             async with Connection(server.port) as connection:
                 await connection.send(post(server.port, f"{trial.path}/chat/completions"))
                 await connection.exactly(100)
-            await trial.play.over.wait()
+            await trial.plays[-1].over.wait()
         return trial
 
-    play = run_async(scene()).play
+    play = run_async(scene()).plays[-1]
     assert (play.end, play.sent_bytes) == ("client-left", 0)
 
 
@@ -163,7 +163,7 @@ def test_requests_of_one_trial() -> None:
 
     answers, trial = run_async(scene())
     assert answers == [wire(an_exchange(b"one")), wire(an_exchange(b"two")), wire(an_exchange(b"two"))]
-    assert [body for _, body in trial.play.requests] == [b"1", b"22", b"333"]
+    assert [play.request_body for play in trial.plays] == [b"1", b"22", b"333"]
 
 
 def test_too_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_too_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
     last, trial = run_async(scene())
     assert last.startswith(b"HTTP/1.1 429 ")
-    assert len(trial.play.requests) == 2
+    assert len(trial.plays) == 2
 
 
 def test_a_request_that_never_comes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_a_request_that_never_comes_whole(monkeypatch: pytest.MonkeyPatch) -> No
     data, trial = run_async(scene())
     assert data.startswith(b"HTTP/1.1 408 ")
     assert BODY not in data
-    assert (trial.play.requests, trial.play.end) == ([], "not-asked")
+    assert trial.plays == []
 
 
 def test_two_trials_at_once() -> None:
@@ -218,7 +218,7 @@ def test_a_body_chunked_by_the_client_is_kept() -> None:
             await ask(server.port, head + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n")
         return trial
 
-    assert [body for _, body in run_async(scene()).play.requests] == [b"abcde"]
+    assert [play.request_body for play in run_async(scene()).plays] == [b"abcde"]
 
 
 def test_a_reset_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,9 +233,32 @@ def test_a_reset_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         ):
             await connection.send(post(server.port, f"{trial.path}/x"))
             await connection.exactly(1)
-            await trial.play.over.wait()
+            await trial.plays[-1].over.wait()
             return (await connection.rest())[0], trial
 
     data, trial = run_async(scene())
-    assert trial.play.end == "failed"
+    assert trial.plays[-1].end == "failed"
     assert wire(exchange).endswith(data)
+
+
+def test_two_requests_of_one_trial_at_once() -> None:
+    """Requests of one trial that are open together are each answered by their own exchange, and end on their own."""
+
+    async def scene() -> tuple[bytes, bytes, Trial]:
+        first, second = an_exchange(b"one", ending="stall"), an_exchange(b"two", ending="reset")
+        async with serving(first, second) as (server, trial), Connection(server.port) as old:
+            await old.send(post(server.port, f"{trial.path}/x", b"1"))
+            held = await old.exactly(len(wire(first)))
+            data, end = await ask(server.port, post(server.port, f"{trial.path}/x", b"2"))
+            assert end == "reset"
+            assert [play.over.is_set() for play in trial.plays] == [False, True]
+            old.end_of_sending()
+            await trial.plays[0].over.wait()
+        return held, data, trial
+
+    held, data, trial = run_async(scene())
+    assert (held, data) == (wire(an_exchange(b"one", ending="stall")), wire(an_exchange(b"two", ending="reset")))
+    assert [(play.end, play.sent_bytes, play.request_body) for play in trial.plays] == [
+        ("client-left", 3, b"1"),
+        ("played", 3, b"2"),
+    ]

@@ -7,7 +7,7 @@ import pytest
 
 from harness.show import show
 
-from .test_present import TRIAL
+from .test_present import TRIAL, a_session
 
 # "data: 你" LF LF "x": nine bytes up to the character's end, where reads of 7 cut it in two.
 BODY = "data: 你\n\nx".encode()
@@ -179,3 +179,41 @@ def test_no_claim() -> None:
     found = a_trace()
     found["trials"][0]["claim"] = None
     assert "subject: no outcome claimed, history of - entries" in list(show(found))[2]
+
+
+def a_session_trace() -> dict[str, Any]:
+    """Give an audit with a trace of a session of two attempts."""
+    end = {"kind": "left", "at_byte": 1, "outcome": None, "why": "nobody read on"}
+    exchanges = [
+        a_trace(characters=[[6, 9]])["trace"] | {"attempt": "a"},
+        a_trace(b"x")["trace"] | {"attempt": "b", "end": end},
+    ]
+    return {"trials": a_session()["trials"], "trace": {"trial": TRIAL["trial"], "exchanges": exchanges}}
+
+
+def test_a_session() -> None:
+    """A session is shown with what it came to, and then each attempt's body with how it ended."""
+    lines = list(show(a_session_trace()))
+    assert lines[1] == "attempts: a refused (INCOMPLETE_STREAM), b accepted; verdict AGREE (right)"
+    assert lines[2] == "history: “new”, 1 written; screen accepted “new”"
+    assert lines[3].startswith("│ a read ends")
+    assert lines[4:] == [
+        "",
+        "attempt a:",
+        "     0  data: ‹你›␊",
+        "    10  ␊",
+        "    11  x",
+        "INCOMPLETE_STREAM at byte 12 (eof): no terminal event",
+        "",
+        "attempt b:",
+        "     0  x",
+        "no outcome at byte 1 (left): nobody read on",
+    ]
+
+
+def test_a_session_without_a_claim() -> None:
+    """Without a claim the bodies are shown all the same."""
+    found = a_session_trace()
+    found["trials"][0] |= {"claim": None, "verdict": "NO_CLAIM"}
+    assert list(show(found))[1] == "attempts: -; verdict NO_CLAIM (no claim)"
+    assert len(list(show(found))) == len(list(show(a_session_trace()))) - 1
