@@ -2,7 +2,7 @@
 
 asyncio moves bytes, h11 takes the HTTP framing away, `_Body` hands them out in logical reads,
 and the sans-IO `Reader` judges each read before the next one begins. `Exchange` does so as far as
-it is asked to, `ask` to the outcome.
+it is asked to, `stream` and `ask` to the outcome.
 
 A logical read returns min(cap, bytes left in the current HTTP chunk) and waits until that many
 have arrived, so that the number of reads depends on the body, its chunks and the cap, and never
@@ -145,12 +145,26 @@ async def ask(
     A cancelled task closes the connection.
     """
     reader = Reader(contract, dialect, on_preview)
-    exchange = Exchange(reader, conditions or Conditions())
+    return await stream(reader, base_url, history, question, contract=contract, dialect=dialect, conditions=conditions)
+
+
+async def stream(
+    judge: Judge,
+    base_url: str,
+    history: Iterable[Message],
+    question: str,
+    *,
+    contract: Contract,
+    dialect: str,
+    conditions: Conditions | None = None,
+) -> Answer:
+    """Post the question as `ask` does, and feed the response to a judge of the caller's, for instance an attempt."""
+    exchange = Exchange(judge, conditions or Conditions())
     try:
         await exchange.open(base_url, find(dialect).path, history, question, contract.limits.deadline_ms)
         await exchange.read()
-        assert reader.settled
-        return exchange.answer(reader.settled)
+        assert judge.settled
+        return exchange.answer(judge.settled)
     finally:
         exchange.close()
 

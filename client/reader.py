@@ -30,7 +30,7 @@ from .outcomes import (
     Outcome,
     http_outcome,
 )
-from .turn import Turn
+from .turn import State, Turn
 
 FRAMERS: dict[str, Callable[[Contract], Framer]] = {
     "sse": SseFramer,
@@ -124,6 +124,11 @@ class Reader:
     def events(self) -> int:
         """How many events were dispatched so far."""
         return self._framer.events
+
+    @property
+    def state(self) -> State:
+        """Where the turn stands; once it is settled, where it stood then."""
+        return self._turn.state
 
     def head(self, status: int, content_type: str | None, content_encoding: str | None = None) -> Settled | None:
         """Judge the response head: status first, then content type (RFC 9110 sections 8.3 and 8.4)."""
