@@ -602,7 +602,7 @@ CONTRACT_SHAPE = closed({
     "dialect": mapping(RULES_SHAPE),
     "history": closed({ending: one_of(*rules) for ending, rules in HISTORY_RULES.items()}),
 }, {
-    "attempts": closed({}, {"policy": one_of(*POLICIES), "retries": POSITIVE}),
+    "attempts": closed({}, {"policy": one_of(*POLICIES), "retries": COUNT}),
 })  # fmt: skip
 
 # ====================================================================================================
@@ -3641,13 +3641,21 @@ class Held(NamedTuple):
     """A history that the subject sent or has in the end, against the one that is right there."""
 
     where: str
+    before: list[dict[str, Any]]  # the suite's, cleared or not
     right: Kept
     found: list[dict[str, Any]]
 
     @property
+    def uncleared(self) -> list[dict[str, Any]]:
+        """The suite's own entries, where they were cleared and are there all the same."""
+        size = len(self.before)
+        there = self.found[:size] == self.before and self.right.own[:size] != self.before
+        return self.before if there and not self.right.base else []
+
+    @property
     def own(self) -> list[dict[str, Any]]:
         """What it holds beyond the conversation before the session."""
-        return self.found[len(self.right.base) :]
+        return self.found[len(self.right.base or self.uncleared) :]
 
     @property
     def texts(self) -> list[str]:
@@ -3676,13 +3684,13 @@ def beyond(texts: list[str], others: list[str]) -> list[str]:
 
 def held_histories(trial: SessionTrial) -> list[Held]:
     """The history that each attempt's request carried, and the one in the end."""
-    pairs = zip(trial.asked, trial.replay.sent, strict=False)
+    before, pairs = trial.suite.history, zip(trial.asked, trial.replay.sent, strict=False)
     sent = [
-        Held(f"request {number}", right, messages[:-1])
+        Held(f"request {number}", before, right, messages[:-1])
         for number, (messages, right) in enumerate(pairs, 1)
         if messages is not None
     ]
-    return [*sent, Held("the history", trial.replay.history, trial.history or [])]
+    return [*sent, Held("the history", before, trial.replay.history, trial.history or [])]
 
 
 def session_not_delivered(trial: SessionTrial) -> Verdict | None:
@@ -3780,6 +3788,8 @@ def session_kept_wrongly(trial: SessionTrial) -> Verdict | None:
     judged = trial.label.authority != "judgement"
     too_much, too_little = ("FALSE_COMMIT", "FALSE_WITHHOLD") if judged else ("NON_STRICT", "OVER_STRICT")
     for held in held_histories(trial):
+        if held.uncleared:
+            return too_much, f"{held.where} holds what was cleared", brief(held.uncleared)
         if foreign := foreign_texts(trial, held):
             return too_much, f"{held.where} holds an answer that may not be published", brief(foreign)
         if len(held.texts) > len(held.right.texts):

@@ -154,7 +154,7 @@ class _Table:
         table = self._sub("attempts")
         rules = AttemptRules(
             policy=table._word("policy", POLICIES) if "policy" in table._table else AttemptRules.policy,
-            retries=table._count("retries") if "retries" in table._table else AttemptRules.retries,
+            retries=table._count("retries", least=0) if "retries" in table._table else AttemptRules.retries,
         )
         table._done()
         return rules
@@ -185,10 +185,10 @@ class _Table:
     def _text(self, key: str) -> str:
         return str(self._take(key, str))
 
-    def _count(self, key: str) -> int:
+    def _count(self, key: str, least: int = 1) -> int:
         value = self._take(key, int)
-        if not isinstance(value, int) or value < 1:
-            raise self._error(key, f"needs an integer of at least 1, has {value!r}")
+        if not isinstance(value, int) or value < least:
+            raise self._error(key, f"needs an integer of at least {least}, has {value!r}")
         return value
 
     def _word(self, key: str, allowed: frozenset[str]) -> str:

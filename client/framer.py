@@ -54,7 +54,9 @@ class SseFramer(LineFramer):
         self._safe_bytes = min(contract.limits.line_utf16, contract.limits.event_utf16)
 
     def _take(self, chunk: bytes, out: list[Item]) -> Fault | None:
-        """Take the short cut for one whole event of one data line, or look closer."""
+        """Take the short cuts for a piece of a line and for one whole event of one data line, or look closer."""
+        if self._line.held and not (_LF in chunk or _CR in chunk):
+            return self._extend(chunk)
         if self._between and chunk[-2:] == _BLANK and chunk[:6] == _DATA:
             data = chunk[6:-2]
             if not (_LF in data or _CR in data or len(chunk) > self._safe_bytes or self.events == self._limits.events):

@@ -383,7 +383,10 @@ class AsyncJoined:
 
 
 def open_store(url: str) -> SqlStore:
-    """Open a store at an SQLAlchemy URL (`sqlite:///FILE`, `postgresql+psycopg://...`); make its tables if need be."""
+    """Open a store at an SQLAlchemy URL (`sqlite:///FILE`, `postgresql+psycopg://...`); make its tables if need be.
+
+    Raises ValueError for another database.
+    """
     engine = create_engine(url, **_options(url))
     _prepare(engine)
     with engine.begin() as connection:
@@ -408,15 +411,16 @@ def create(connection: Connection) -> None:
 
 
 def _options(url: str) -> dict[str, Any]:
-    if make_url(url).get_backend_name() == "sqlite":
+    kind = make_url(url).get_backend_name()
+    if kind not in _INSERT:
+        raise ValueError(f"attempts are not stored in {kind}; use one of {', '.join(_INSERT)}")
+    if kind == "sqlite":
         return {"connect_args": {"timeout": _BUSY_S}}
     return {"isolation_level": "READ COMMITTED", "pool_pre_ping": True}
 
 
 def _prepare(engine: Engine) -> None:
     """See to it that each new connection is durable, and that SQLite asks for the write lock at once."""
-    if engine.dialect.name not in _INSERT:
-        raise ValueError(f"no attempts are stored in {engine.dialect.name}; use one of {', '.join(_INSERT)}")
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _connect_sqlite)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -405,6 +405,8 @@ add(
     "FALSE_COMMIT",
     request(OLD_FIRST, 2, lambda _: talks.request(unanswered(*BASE))),
 )
+add("the earlier entries kept after a clear", "FALSE_COMMIT", keeps(CLEAR, *BASE))
+add("a request after a clear that carries what was cleared", "FALSE_COMMIT", sends(trial_of("after-clear"), 2, *BASE))
 add("a tool dispatched in a session", "FALSE_COMMIT", another_claim(NORMAL, dispatched=1))
 add("a session's answer withdrawn", "FALSE_WITHHOLD", keeps(NORMAL, *BASE))
 add("one of a control's answers withdrawn", "FALSE_WITHHOLD", keeps(OLD_FIRST_NAIVE, *BASE, "question", "new song"))
@@ -426,7 +428,6 @@ add("a session's answer cut", "ALTERED", keeps(NORMAL, *BASE, "question", "old "
 add("two answers joined", "ALTERED", keeps(NEW_FIRST, *BASE, "question", "old new song"))
 add("an earlier entry changed in a session", "ALTERED", keeps(CANCEL, "earlier", "never"))
 add("the earlier entries lost in a session", "ALTERED", keeps(CANCEL))
-add("the earlier entries kept after a clear", "ALTERED", keeps(CLEAR, *BASE))
 add("another question kept in a session", "ALTERED", keeps(NORMAL, *BASE, "other", "old tale"))
 add(
     "an answer kept as a question",
@@ -446,7 +447,11 @@ add(
     "ALTERED",
     request(NORMAL, 1, lambda data: data.replace(canonical(QUESTION), b"").replace(b",]", b"]")),
 )
-add("a request after a clear that carries what was cleared", "ALTERED", sends(trial_of("after-clear"), 2, *BASE))
+add(
+    "another conversation kept after a clear",
+    "ALTERED",
+    keeps(CLEAR, "earlier", "another answer"),
+)
 
 LINES: dict[str, object] = {
     "result": "denied",
