@@ -25,7 +25,7 @@ from .contract import Contract
 from .dialects import find
 from .history import Message
 from .outcomes import DEADLINE, READ_TIMEOUT, Outcome
-from .reader import Judge, OnPreview, Reader, Settled
+from .reader import ContractJudge, Judge, OnPreview, Reader, Settled
 
 # Received but not yet read body bytes beyond which the socket is not read, in bytes.
 _HIGH_WATER_BYTES = 256 * 1024
@@ -144,24 +144,21 @@ async def ask(
     `http://host[:port]/...` and ContractError for a dialect that the contract does not have.
     A cancelled task closes the connection.
     """
-    reader = Reader(contract, dialect, on_preview)
-    return await stream(reader, base_url, history, question, contract=contract, dialect=dialect, conditions=conditions)
+    return await stream(Reader(contract, dialect, on_preview), base_url, history, question, conditions)
 
 
 async def stream(
-    judge: Judge,
+    judge: ContractJudge,
     base_url: str,
     history: Iterable[Message],
     question: str,
-    *,
-    contract: Contract,
-    dialect: str,
     conditions: Conditions | None = None,
 ) -> Answer:
     """Post the question as `ask` does, and feed the response to a judge of the caller's, for instance an attempt."""
     exchange = Exchange(judge, conditions or Conditions())
+    deadline_ms = judge.contract.limits.deadline_ms
     try:
-        await exchange.open(base_url, find(dialect).path, history, question, contract.limits.deadline_ms)
+        await exchange.open(base_url, find(judge.dialect).path, history, question, deadline_ms)
         await exchange.read()
         assert judge.settled
         return exchange.answer(judge.settled)
