@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar
 
 from . import present
 from .archive import Archive
@@ -24,6 +24,8 @@ from .cases import MANIFEST, case_names, check_contracts, load_suite, read_toml,
 from .names import CASES, UsageError
 from .subjects import registry
 from .verdicts import Auditor, audit, beside, command, is_well
+
+T = TypeVar("T")
 
 # What is not in the standard library, and how to get it.
 _LIBRARIES = frozenset({"aiohttp", "jsonschema", "tomlkit"})
@@ -38,6 +40,7 @@ other commands:
   case new, freeze   make a new fault from an existing case; freeze a suite
   audit DIR          run the standalone auditor
   plot DIR           draw the previews of an archive
+  measures FILE      say what a file of attempt records comes to
 
 example:
   run.py --suite frozen --out evidence/my-run
@@ -56,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "case": _case,
         "audit": _audit,
         "plot": _plot,
+        "measures": _measures,
     }
     chosen = commands.get(words[0]) if words else None
     if isinstance(sys.stdout, io.TextIOWrapper):  # a character that the stream does not have is shown as an escape
@@ -145,12 +149,12 @@ def _run_suite(args: argparse.Namespace) -> int:
     return 0 if is_well(found) else 1
 
 
-async def _interruptible(work: Coroutine[Any, Any, object]) -> None:
+async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Let SIGTERM end the work as Ctrl-C does, so that nothing half-done is left behind."""
     task = asyncio.current_task()
     assert task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    await work
+    return await work
 
 
 def _progress(total: int) -> Callable[[str], None]:
@@ -222,11 +226,39 @@ def _audit(words: list[str]) -> int:
 
 
 def _plot(words: list[str]) -> int:
+    paths = [str(Path(word).resolve()) if Path(word).exists() else word for word in words]
+    return _draw(*paths).returncode
+
+
+def _draw(*words: str, report: str | None = None, out: TextIO | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run the program that draws, with a report on its standard input where it is to draw one."""
     from .names import IMPORT_ROOT, PACKAGE_PREFIX
 
     plots = [sys.executable, "-m", f"{PACKAGE_PREFIX}plots"]
-    paths = [str(Path(word).resolve()) if Path(word).exists() else word for word in words]
-    return subprocess.run([*plots, *paths], check=False, cwd=IMPORT_ROOT).returncode
+    return subprocess.run([*plots, *words], check=False, cwd=IMPORT_ROOT, input=report, stdout=out, text=True)
+
+
+# -- measures
+
+
+def _measures(words: list[str]) -> int:
+    from .measures import measure
+    from .present_measures import lines
+
+    example = "example:\n  run.py measures chat.jsonl --picture chat.png\n"
+    parser = _parser("run.py measures", "Say what a file of attempt records comes to.", example)
+    parser.add_argument("file", type=Path, metavar="FILE", help="records of the schema attempt/1, one a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--picture", type=Path, metavar="OUT", help="draw it: OUT.png and OUT.svg, or one of them")
+    args = parser.parse_args(words)
+    report = measure(args.file)
+    text = json.dumps(report)
+    print(text if args.json else "\n".join(lines(report)), flush=True)
+    if args.picture:
+        words = ["--measures", "-", "--out", str(args.picture.resolve())]
+        if _draw(*words, report=text, out=sys.stderr if args.json else None).returncode:
+            raise UsageError(f"{args.picture}: not drawn")
+    return 1 if report["findings"] else 0
 
 
 # -- case
