@@ -40,6 +40,7 @@ other commands:
   case new, freeze   make a new fault from an existing case; freeze a suite
   audit DIR          run the standalone auditor
   plot DIR           draw the previews of an archive
+  watch CASE         stream one case to this terminal
   measures FILE      say what a file of attempt records comes to
 
 example:
@@ -59,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "case": _case,
         "audit": _audit,
         "plot": _plot,
+        "watch": _watch,
         "measures": _measures,
     }
     chosen = commands.get(words[0]) if words else None
@@ -238,7 +240,35 @@ def _draw(*words: str, report: str | None = None, out: TextIO | None = None) -> 
     return subprocess.run([*plots, *words], check=False, cwd=IMPORT_ROOT, input=report, stdout=out, text=True)
 
 
-# -- measures
+# -- watch, measures
+
+
+def _watch(words: list[str]) -> int:
+    from .watch import POLICIES, Look, load, watch
+
+    example = "example:\n  run.py watch missing-done --slow 100\n  run.py watch anthropic/answer --policy full\n"
+    parser = _parser("run.py watch", "Stream one case from the fixture server to this terminal.", example)
+    parser.add_argument("case", metavar="CASE", help="SUITE/NAME, or a NAME of the frozen suite")
+    parser.add_argument("--contract", metavar="NAME/N", help="the contract to judge by (default: the suite's first)")
+    parser.add_argument("--policy", choices=POLICIES, default=POLICIES[0], help="when text may be seen (immediate)")
+    parser.add_argument("--cap", type=_positive, metavar="N", help="the most bytes of a read (default: the case's)")
+    parser.add_argument("--slow", type=_positive, default=0, metavar="MS", help="wait so long after each read")
+    parser.add_argument(
+        "--refuse", metavar="WORD", help="policy segments: hold back from the segment with this word on"
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="append the attempt's record to this file")
+    parser.add_argument("--cases", type=Path, default=_from_here(CASES), metavar="DIR", help="where the suites are")
+    args = parser.parse_args(words)
+    suite, case, contract = load(args.cases, args.case, args.contract)
+    look = Look(
+        contract=contract,
+        policy=args.policy,
+        refuse=args.refuse,
+        cap_bytes=args.cap or case.conditions["read_cap_bytes"],
+        slow_ms=args.slow,
+        record=args.record.resolve() if args.record else None,
+    )
+    return asyncio.run(_interruptible(watch(suite, case, look)))
 
 
 def _measures(words: list[str]) -> int:
