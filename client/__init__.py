@@ -1,6 +1,6 @@
 """The strict client: takes a streamed answer for whole only when the provider proved that it is.
 
-Bytes in, values out. `Reader` is the core and does no I/O; `ask` is the one way to the network;
+Bytes in, values out. `Reader` is the core and does no I/O; `ask` and `stream` are the way to the network;
 `History` is what the next request would send; `client.validators` asks whether a task wants a complete answer.
 This island knows nothing of cases, labels,
 archives or verdicts, and imports neither `harness` nor `audit`.
@@ -8,7 +8,7 @@ archives or verdicts, and imports neither `harness` nor `audit`.
 
 from .contract import Contract, ContractError, load
 from .history import History
-from .http import Answer, Conditions, ask
+from .http import Answer, Conditions, ask, stream
 from .proposals import CommandSent, EffectSeen, ProposalComplete, proposals
 from .reader import CANCEL, Reader, Settled
 
@@ -27,4 +27,5 @@ __all__ = [
     "ask",
     "load",
     "proposals",
+    "stream",
 ]

@@ -2,7 +2,7 @@
 
 asyncio moves bytes, h11 takes the HTTP framing away, `_Body` hands them out in logical reads,
 and the sans-IO `Reader` judges each read before the next one begins. `Exchange` does so as far as
-it is asked to, `ask` to the outcome.
+it is asked to, `stream` and `ask` to the outcome.
 
 A logical read returns min(cap, bytes left in the current HTTP chunk) and waits until that many
 have arrived, so that the number of reads depends on the body, its chunks and the cap, and never
@@ -25,7 +25,7 @@ from .contract import Contract
 from .dialects import find
 from .history import Message
 from .outcomes import DEADLINE, READ_TIMEOUT, Outcome
-from .reader import Judge, OnPreview, Reader, Settled
+from .reader import ContractJudge, Judge, OnPreview, Reader, Settled
 
 # Received but not yet read body bytes beyond which the socket is not read, in bytes.
 _HIGH_WATER_BYTES = 256 * 1024
@@ -144,13 +144,24 @@ async def ask(
     `http://host[:port]/...` and ContractError for a dialect that the contract does not have.
     A cancelled task closes the connection.
     """
-    reader = Reader(contract, dialect, on_preview)
-    exchange = Exchange(reader, conditions or Conditions())
+    return await stream(Reader(contract, dialect, on_preview), base_url, history, question, conditions)
+
+
+async def stream(
+    judge: ContractJudge,
+    base_url: str,
+    history: Iterable[Message],
+    question: str,
+    conditions: Conditions | None = None,
+) -> Answer:
+    """Post the question as `ask` does, and feed the response to a judge of the caller's, for instance an attempt."""
+    exchange = Exchange(judge, conditions or Conditions())
+    deadline_ms = judge.contract.limits.deadline_ms
     try:
-        await exchange.open(base_url, find(dialect).path, history, question, contract.limits.deadline_ms)
+        await exchange.open(base_url, find(judge.dialect).path, history, question, deadline_ms)
         await exchange.read()
-        assert reader.settled
-        return exchange.answer(reader.settled)
+        assert judge.settled
+        return exchange.answer(judge.settled)
     finally:
         exchange.close()
 

@@ -11,6 +11,7 @@ from typing import Protocol
 from .attempts import Attempt, Committed, Coordinator, MemoryStore
 from .attempts.naive import NaiveAttempt, NaiveCoordinator
 from .contract import Contract
+from .display import Display
 from .history import Message
 from .outcomes import CANCELLED, COMPLETE, Outcome
 from .reader import Judge
@@ -70,7 +71,7 @@ class Policy(Protocol):
 
 
 class Owned:
-    """The coordinator decides; the screen shows the active attempt, or how the last one ended."""
+    """The coordinator decides; the screen is the display of the active attempt, or of the last one that was."""
 
     def __init__(self, contract: Contract, dialect: str, history: Iterable[Message], question: str) -> None:
         self._coordinator = Coordinator(MemoryStore(), contract, dialect)
@@ -79,7 +80,15 @@ class Owned:
         self._attempts: dict[str, Attempt] = {}
         self._decided: dict[str, Outcome] = {}  # by commit or cancel; the others were not told
         self._active: str | None = None
-        self.display, self.state = "", "idle"
+        self._shown: Display | None = None
+
+    @property
+    def display(self) -> str:
+        return self._shown.screen.text.characters if self._shown else ""
+
+    @property
+    def state(self) -> str:
+        return self._shown.screen.state.value if self._shown else "idle"
 
     @property
     def messages(self) -> list[Message]:
@@ -90,41 +99,46 @@ class Owned:
         return len(self._coordinator.history()) // 2
 
     def begin(self, name: str) -> Judge:
-        return self._show(name, self._coordinator.begin(f"task-{self._task}", self._question))
+        display = Display()
+        attempt = self._coordinator.begin(f"task-{self._task}", self._question, on_preview=display.show)
+        return self._show(name, attempt, display)
 
     def supersede(self, name: str, of: str) -> Judge:
-        return self._show(name, self._coordinator.supersede(self._attempts[of]))
+        display = Display()
+        return self._show(name, self._coordinator.supersede(self._attempts[of], display.show), display)
 
     def retry(self, name: str, of: str) -> Judge:
-        return self._show(name, self._coordinator.retry(self._attempts[of]))
+        display = Display()
+        return self._show(name, self._coordinator.retry(self._attempts[of], display.show), display)
 
     def reads(self) -> None:
         """Nothing: an owned screen changes by what was read."""
 
     def has_read(self, name: str) -> None:
-        if name == self._active:
-            self.display = self.preview(name)
+        """Nothing: each piece was shown as it came, on its own attempt's display."""
 
     def commit(self, name: str) -> str:
         result = self._attempts[name].commit()
         is_stored = isinstance(result, Committed)
         self._decided[name] = COMPLETE if isinstance(result, Committed) else result.outcome
-        if name == self._active:
-            self._leave("accepted" if is_stored else "interrupted")
+        if name == self._active and self._shown:
+            self._shown.settle(result)
+            self._active = None
             self._task += is_stored
         return type(result).__name__.lower()
 
     def cancel(self, name: str) -> bool:
         self._attempts[name].cancel()
         self._decided[name] = CANCELLED
-        self._leave("interrupted")  # what could be cancelled was undecided, and so the active one
+        if self._shown:  # what could be cancelled was undecided, and so the active one
+            self._shown.interrupt()
+        self._active = None
         return True
 
     def clear(self) -> None:
         self._coordinator.clear()
-        self._before, self._active = [], None
+        self._before, self._active, self._shown = [], None, None
         self._task += 1
-        self.display, self.state = "", "idle"
 
     def outcome(self, name: str) -> Outcome | None:
         turn = self._attempts[name].settled
@@ -133,17 +147,11 @@ class Owned:
     def preview(self, name: str) -> str:
         return self._attempts[name].preview
 
-    def _show(self, name: str, attempt: Attempt) -> Attempt:
-        """Give the screen to a new attempt: what another one showed is withdrawn."""
+    def _show(self, name: str, attempt: Attempt, display: Display) -> Attempt:
+        """Give the screen to a new attempt, with a display of its own: what another one showed is gone."""
         self._attempts[name] = attempt
-        self._active, self.display, self.state = name, "", "generating"
+        self._active, self._shown = name, display
         return attempt
-
-    def _leave(self, state: str) -> None:
-        """Say how the active attempt ended, over the text that it came to."""
-        if self._active is not None:
-            self.display = self.preview(self._active)
-        self._active, self.state = None, state
 
 
 class Naive:

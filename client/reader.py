@@ -30,7 +30,7 @@ from .outcomes import (
     Outcome,
     http_outcome,
 )
-from .turn import Turn
+from .turn import State, Turn
 
 FRAMERS: dict[str, Callable[[Contract], Framer]] = {
     "sse": SseFramer,
@@ -99,6 +99,18 @@ class Judge(Protocol):
         """Settle the turn for a reason outside the bytes."""
 
 
+class ContractJudge(Judge, Protocol):
+    """A judge that says by which contract it judges, and what it expects to read."""
+
+    @property
+    def contract(self) -> Contract:
+        """The contract."""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect's name."""
+
+
 class Reader:
     """Reads one response body under one contract."""
 
@@ -107,7 +119,7 @@ class Reader:
         rules = contract.dialects.get(dialect)
         if rules is None:
             raise ContractError(f"contract {contract.name} has no rules for dialect {dialect!r}")
-        self._contract, self._rules = contract, rules
+        self.contract, self.dialect, self._rules = contract, dialect, rules
         known = find(dialect)
         self._framer = FRAMERS[rules.framing](contract)
         self._decoder = Decoder(known, contract.limits.json_depth)
@@ -125,12 +137,17 @@ class Reader:
         """How many events were dispatched so far."""
         return self._framer.events
 
+    @property
+    def state(self) -> State:
+        """Where the turn stands; once it is settled, where it stood then."""
+        return self._turn.state
+
     def head(self, status: int, content_type: str | None, content_encoding: str | None = None) -> Settled | None:
         """Judge the response head: status first, then content type (RFC 9110 sections 8.3 and 8.4)."""
         if status != 200:
             return self.stop(http_outcome(status), f"HTTP status {status}")
         essence = (content_type or "").partition(";")[0].strip().lower()
-        if essence != self._rules.media_type and self._contract.switches["content_type"] == "refuse":
+        if essence != self._rules.media_type and self.contract.switches["content_type"] == "refuse":
             return self.stop(CONTENT_TYPE, f"content type {essence!r}, not {self._rules.media_type!r}")
         if (content_encoding or "identity").strip().lower() != "identity":
             return self.stop(CONTENT_TYPE, f"content encoding {content_encoding!r}")
@@ -150,7 +167,7 @@ class Reader:
 
         Without an outcome by now the evidence never came, unless the contract takes this end for it.
         """
-        flushes = self._contract.switches["last_event"] == "dispatch" and transport_end == "eof"
+        flushes = self.contract.switches["last_event"] == "dispatch" and transport_end == "eof"
         if flushes and not self.settled:
             self._judge(self._framer.flush())
         if self.settled:
@@ -168,7 +185,7 @@ class Reader:
                 preview=self._turn.text,
                 finish_reason=self._turn.finish_reason,
                 reason_class=reason_class,
-                history_rule=self._contract.history.get(reason_class or "", "withhold"),
+                history_rule=self.contract.history.get(reason_class or "", "withhold"),
                 calls=tuple(self._turn.calls),
                 unknown_events=self._turn.unknown_events,
                 saw_usage=self._turn.saw_usage,

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar
 
 from . import present
 from .archive import Archive
@@ -24,6 +24,8 @@ from .cases import MANIFEST, case_names, check_contracts, load_suite, read_toml,
 from .names import CASES, UsageError
 from .subjects import registry
 from .verdicts import Auditor, audit, beside, command, is_well
+
+T = TypeVar("T")
 
 # What is not in the standard library, and how to get it.
 _LIBRARIES = frozenset({"aiohttp", "jsonschema", "tomlkit"})
@@ -38,6 +40,8 @@ other commands:
   case new, freeze   make a new fault from an existing case; freeze a suite
   audit DIR          run the standalone auditor
   plot DIR           draw the previews of an archive
+  watch CASE         stream one case to this terminal
+  measures FILE      say what a file of attempt records comes to
 
 example:
   run.py --suite frozen --out evidence/my-run
@@ -56,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "case": _case,
         "audit": _audit,
         "plot": _plot,
+        "watch": _watch,
+        "measures": _measures,
     }
     chosen = commands.get(words[0]) if words else None
     if isinstance(sys.stdout, io.TextIOWrapper):  # a character that the stream does not have is shown as an escape
@@ -145,12 +151,12 @@ def _run_suite(args: argparse.Namespace) -> int:
     return 0 if is_well(found) else 1
 
 
-async def _interruptible(work: Coroutine[Any, Any, object]) -> None:
+async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Let SIGTERM end the work as Ctrl-C does, so that nothing half-done is left behind."""
     task = asyncio.current_task()
     assert task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    await work
+    return await work
 
 
 def _progress(total: int) -> Callable[[str], None]:
@@ -222,11 +228,67 @@ def _audit(words: list[str]) -> int:
 
 
 def _plot(words: list[str]) -> int:
+    paths = [str(Path(word).resolve()) if Path(word).exists() else word for word in words]
+    return _draw(*paths).returncode
+
+
+def _draw(*words: str, report: str | None = None, out: TextIO | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run the program that draws, with a report on its standard input where it is to draw one."""
     from .names import IMPORT_ROOT, PACKAGE_PREFIX
 
     plots = [sys.executable, "-m", f"{PACKAGE_PREFIX}plots"]
-    paths = [str(Path(word).resolve()) if Path(word).exists() else word for word in words]
-    return subprocess.run([*plots, *paths], check=False, cwd=IMPORT_ROOT).returncode
+    return subprocess.run([*plots, *words], check=False, cwd=IMPORT_ROOT, input=report, stdout=out, text=True)
+
+
+# -- watch, measures
+
+
+def _watch(words: list[str]) -> int:
+    from .watch import POLICIES, Look, load, watch
+
+    example = "example:\n  run.py watch missing-done --slow 100\n  run.py watch anthropic/answer --policy full\n"
+    parser = _parser("run.py watch", "Stream one case from the fixture server to this terminal.", example)
+    parser.add_argument("case", metavar="CASE", help="SUITE/NAME, or a NAME of the frozen suite")
+    parser.add_argument("--contract", metavar="NAME/N", help="the contract to judge by (default: the suite's first)")
+    parser.add_argument("--policy", choices=POLICIES, default=POLICIES[0], help="when text may be seen (immediate)")
+    parser.add_argument("--cap", type=_positive, metavar="N", help="the most bytes of a read (default: the case's)")
+    parser.add_argument("--slow", type=_positive, default=0, metavar="MS", help="wait so long after each read")
+    parser.add_argument(
+        "--refuse", metavar="WORD", help="policy segments: hold back from the segment with this word on"
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="append the attempt's record to this file")
+    parser.add_argument("--cases", type=Path, default=_from_here(CASES), metavar="DIR", help="where the suites are")
+    args = parser.parse_args(words)
+    suite, case, contract = load(args.cases, args.case, args.contract)
+    look = Look(
+        contract=contract,
+        policy=args.policy,
+        refuse=args.refuse,
+        cap_bytes=args.cap or case.conditions["read_cap_bytes"],
+        slow_ms=args.slow,
+        record=args.record.resolve() if args.record else None,
+    )
+    return asyncio.run(_interruptible(watch(suite, case, look)))
+
+
+def _measures(words: list[str]) -> int:
+    from .measures import measure
+    from .present_measures import lines
+
+    example = "example:\n  run.py measures chat.jsonl --picture chat.png\n"
+    parser = _parser("run.py measures", "Say what a file of attempt records comes to.", example)
+    parser.add_argument("file", type=Path, metavar="FILE", help="records of the schema attempt/1, one a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--picture", type=Path, metavar="OUT", help="draw it: OUT.png and OUT.svg, or one of them")
+    args = parser.parse_args(words)
+    report = measure(args.file)
+    text = json.dumps(report)
+    print(text if args.json else "\n".join(lines(report)), flush=True)
+    if args.picture:
+        words = ["--measures", "-", "--out", str(args.picture.resolve())]
+        if _draw(*words, report=text, out=sys.stderr if args.json else None).returncode:
+            raise UsageError(f"{args.picture}: not drawn")
+    return 1 if report["findings"] else 0
 
 
 # -- case

@@ -1,4 +1,4 @@
-"""`python -m plots DIR`: the arguments, the files that are written, and the exit codes.
+"""`python -m plots DIR`, or `--measures REPORT`: the arguments, the files that are written, the exit codes.
 
 0: the pictures are drawn and their paths printed. 1: the archive is not sound, and a picture of it
 would prove nothing. 2: called wrongly, or there is nothing that can be drawn. One line on standard
@@ -27,8 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
-        report = evidence.ask(options.archive, options.trace)
-        return _draw(report, options)
+        if options.measures is not None:
+            return _draw_measures(options.measures, options.out)
+        return _draw(evidence.ask(options.archive, options.trace), options)
     except evidence.RefusalError as refusal:
         return _refuse(str(refusal), refusal.code)
     except ModuleNotFoundError as missing:
@@ -36,20 +37,25 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _refuse("drawing needs matplotlib: pip install matplotlib", 2)
     except OSError as failure:
-        return _refuse(evidence.one_line(f"cannot write the picture: {failure}"), 2)
+        return _refuse(evidence.one_line(f"cannot read the report or write the picture: {failure}"), 2)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     """The arguments, checked as far as they can be without the archive."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}", description="Draw a sealed archive, beside it, as PNG and SVG."
+        prog=f"python -m {__package__}", description="Draw a sealed archive, beside it, as PNG and SVG; or measures."
     )
-    parser.add_argument("archive", metavar="DIR", help="the sealed archive of one run")
+    parser.add_argument("archive", metavar="DIR", nargs="?", help="the sealed archive of one run")
     parser.add_argument("--trace", metavar="CASE", help="draw the lanes of this case (or trial id) instead")
     parser.add_argument("--from", dest="first", type=int, metavar="BYTE", help="first byte of the lanes")
     parser.add_argument("--to", dest="last", type=int, metavar="BYTE", help="where the lanes stop")
-    parser.add_argument("--out", metavar="STEM", help="write STEM.png and STEM.svg")
+    parser.add_argument("--measures", metavar="REPORT", help="draw what `measures --json` printed; `-` is stdin")
+    parser.add_argument("--out", metavar="STEM", help="write STEM.png and STEM.svg, or only one with its ending")
     options = parser.parse_args(argv)
+    if (options.archive is None) == (options.measures is None):
+        parser.error("name an archive, or --measures REPORT")
+    if options.measures is not None and (options.out is None or options.trace is not None):
+        parser.error("--measures needs --out, and goes with nothing else")
     if options.trace is None and (options.first is not None or options.last is not None):
         parser.error("--from and --to choose a part of the body: they need --trace CASE")
     return options
@@ -69,6 +75,16 @@ def _draw(report: dict[str, object], options: argparse.Namespace) -> int:
     return _write(picture, _stem(options.archive, options.out, kind), fonts)
 
 
+def _draw_measures(source: str, out: str) -> int:
+    """Draws the measures from a report of the laboratory's; matplotlib is imported only here."""
+    from . import measures
+    from .fonts import Fonts
+
+    found = measures.read(sys.stdin.read() if source == "-" else Path(source).read_bytes())
+    fonts = Fonts()
+    return _write(measures.draw(found, fonts), Path(out), fonts)
+
+
 def _stem(archive: str, out: str | None, kind: str) -> Path:
     """Where the pictures go, without an ending: beside the archive, never in it."""
     directory = Path(archive)
@@ -81,9 +97,11 @@ def _stem(archive: str, out: str | None, kind: str) -> Path:
 
 
 def _write(picture: Picture, stem: Path, fonts: Fonts) -> int:
-    """Writes both forms, prints their paths, and says which fonts were used."""
-    for ending, content in ((".png", picture.png), (".svg", picture.svg)):
-        path = stem.with_name(stem.name + ending)
+    """Writes both forms, or the one whose ending was named, prints the paths, and says which fonts were used."""
+    forms = {".png": picture.png, ".svg": picture.svg}
+    one = forms.get(stem.suffix)
+    files = [(stem, one)] if one else [(stem.with_name(stem.name + ending), data) for ending, data in forms.items()]
+    for path, content in files:
         path.write_bytes(content)
         print(path)
     print(fonts.report(), file=sys.stderr)

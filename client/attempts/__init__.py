@@ -14,6 +14,7 @@ else here does. The control that owns nothing is in `client.attempts.naive`. doc
 
 from .coordinator import AsyncAttempt, AsyncCoordinator, Attempt, Coordinator
 from .evidence import Evidence, Wire, evidence
+from .evidence_record import About, append_record, evidence_record
 from .memory import AsyncMemoryStore, MemoryStore
 from .records import (
     SUPERSEDED,
@@ -29,6 +30,7 @@ from .records import (
 
 __all__ = [
     "SUPERSEDED",
+    "About",
     "AsyncAttempt",
     "AsyncCoordinator",
     "AsyncMemoryStore",
@@ -45,5 +47,7 @@ __all__ = [
     "Result",
     "Superseded",
     "Wire",
+    "append_record",
     "evidence",
+    "evidence_record",
 ]

@@ -10,6 +10,7 @@ from ..contract import Contract
 from ..history import Message
 from ..outcomes import DEADLINE, INCOMPLETE_STREAM, READ_TIMEOUT, Outcome
 from ..reader import OnPreview, Reader, Settled
+from ..turn import State
 from . import payload
 from .evidence import Wire
 from .records import Record
@@ -51,6 +52,16 @@ class Reading:
     def preview(self) -> str:
         """The text that is visible so far; provisional, whatever it looks like."""
         return self._reader.preview
+
+    @property
+    def events(self) -> int:
+        """How many events were dispatched so far."""
+        return self._reader.events
+
+    @property
+    def state(self) -> State:
+        """Where its turn stands; once it is settled, where it stood then."""
+        return self._reader.state
 
     @property
     def settled(self) -> Settled | None:

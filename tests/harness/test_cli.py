@@ -89,9 +89,11 @@ def test_called_wrongly(tmp_path: Path, words: list[str], message: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    "words", [["--jobs", "0"], ["--jobs", "x"], ["--colour"], ["word"], ["show"], ["case"], ["case", "new", "a/b"]]
-)
+USAGE = ("--jobs 0", "--jobs x", "--colour", "word", "show", "case", "case new a/b", "watch", "measures")
+WATCH_USAGE = ("watch x --policy none", "watch x --slow 0", "watch x --cap 0")
+
+
+@pytest.mark.parametrize("words", [text.split() for text in (*USAGE, *WATCH_USAGE)], ids=" ".join)
 def test_usage(words: list[str]) -> None:
     """A command line that cannot be read is exit 2, with the usage."""
     done = run_py(*words)
@@ -100,10 +102,10 @@ def test_usage(words: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["show", "--help"], ["case", "new", "--help"], ["case", "--help"]])
-def test_help(words: list[str]) -> None:
+@pytest.mark.parametrize("name", ["", "show", "case new", "case", "watch", "measures"])
+def test_help(name: str) -> None:
     """Every command explains itself, with an example where it takes more than a name."""
-    done = run_py(*words)
+    done = run_py(*name.split(), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "usage: run.py" in done.stdout
 

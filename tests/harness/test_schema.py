@@ -26,8 +26,8 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 
 def test_there_is_one_for_each_format() -> None:
-    """The schemas are those of the case, its label and suite, and of the subject protocol."""
-    assert ALL == ["case", "claim", "contract", "label", "ready", "stepped", "subject", "suite"]
+    """The schemas are those of the case, its label and suite, of the subject protocol, and of attempt records."""
+    assert ALL == ["attempt", "case", "claim", "contract", "label", "ready", "stepped", "subject", "suite"]
 
 
 @pytest.mark.parametrize("name", ALL)
