@@ -25,6 +25,7 @@ WIDTH, HEIGHT, MARGIN = 1500, 640, 30  # pixels
 LEFT, RIGHT, TOP, BOTTOM = 100, 900, 130, 500  # of the curves
 NAMES, BARS, EDGE, ROW, BAR = 960, 1090, 1390, 40, 18  # of the ends
 SIZE, SMALL = 15, 13
+TOLD = 130  # what a percentile's words need beside its mark
 
 LEAST_MS = 0.1  # the axis is logarithmic; what is quicker stands at its edge
 PERCENTS = (0, 25, 50, 75, 95, 100)
@@ -183,10 +184,9 @@ def _curve(sheet: Sheet, axis: Axis, wait: Wait, ink: str, *, dashed: bool = Fal
         x, y = points[percent]
         sheet.box(x - 5, y - 5, 10, 10, ink, edge="white")
         words = f"p{percent} {duration(wait.quantiles_ms[percent])}"
-        if dashed:
-            sheet.text(x - 11, y - 7, words, SMALL, bold=True, side="right")
-        else:
-            sheet.text(x + 11, y + 18, words, SMALL, bold=True)
+        is_left = x - LEFT > TOLD if dashed else RIGHT - x < TOLD
+        base = y - 7 if dashed else y + 18
+        sheet.text(x - 11 if is_left else x + 11, base, words, SMALL, bold=True, side="right" if is_left else "left")
 
 
 def _legend(sheet: Sheet, waits: tuple[Wait, Wait]) -> None:

@@ -13,9 +13,12 @@ import pytest
 from plots.__main__ import main
 from plots.evidence import RefusalError
 from plots.fonts import Fonts
-from plots.measures import BOTTOM, TOP, axis_of, draw, duration, read
+from plots.measures import BOTTOM, LEFT, RIGHT, SMALL, TOP, axis_of, draw, duration, read
+from plots.sheet import DPI
 
 Json = dict[str, Any]
+
+POINTS = 72 / DPI  # of an SVG, to a pixel
 
 
 def wait(tasks: int, first_ms: float, step_ms: float) -> Json:
@@ -56,6 +59,18 @@ def test_what_it_says(bare: Fonts) -> None:
     assert {"accepted", "950", "truncated", "84", "superseded", "200"} <= set(written)
     assert "accepted without evidence: 0, as it has to be" in written
     assert "retries per accepted answer: 0.04 · stale drops: 7" in written
+
+
+@pytest.mark.parametrize("at_ms", [1, 1.01, 9.9, 10])
+def test_no_percentile_is_told_outside_of_the_curves(bare: Fonts, at_ms: float) -> None:
+    """Where all waits are at one edge of the axis, the words stand on the side that has room."""
+    waits = {"first_display": wait(1, at_ms, 0), "accepted_completion": wait(1, at_ms, 0)}
+    svg = draw(read(json.dumps(a_report(waits=waits))), bare).svg.decode("utf-8")
+    told = re.findall(r'<text style="[^"]*text-anchor: (start|end)[^"]*" x="([^"]*)"[^>]*>(p(?:50|95) [^<]*)<', svg)
+    assert len(told) == 4
+    for side, x, words in told:
+        room = (RIGHT - float(x) / POINTS) if side == "start" else (float(x) / POINTS - LEFT)
+        assert room > len(words) * SMALL * 0.6, (side, x, words)
 
 
 def test_a_finding_is_said_in_words(bare: Fonts) -> None:
