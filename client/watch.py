@@ -8,10 +8,12 @@ This file knows no case: whoever starts it names a server.
 
 import argparse
 import asyncio
+import contextlib
 import io
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -200,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         watched = Watched(_options(args), Live(sys.stdout) if sys.stdout.isatty() else Plain(sys.stdout))
         print(args.title or args.base_url, flush=True)
-        return asyncio.run(watched.run())
+        return asyncio.run(_until_signalled(watched))
     except (ContractError, ValueError) as error:
         print(f"client: {error}", file=sys.stderr)
         return 2
@@ -210,6 +212,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"client: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
         return 2
+
+
+async def _until_signalled(watched: Watched) -> int:
+    """Watch; let Ctrl-C and SIGTERM end it with a last frame, also where whoever started this ignores Ctrl-C."""
+    task = asyncio.current_task()
+    assert task
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # there are none on Windows
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await watched.run()
 
 
 def _options(args: argparse.Namespace) -> Options:

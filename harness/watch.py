@@ -79,7 +79,7 @@ async def watch(suite: Suite, case: Case, look: Look) -> int:
 async def _interrupt(process: asyncio.subprocess.Process) -> None:
     """Let the program end in its own way, and end it by its own id where it does not."""
     with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
     try:
         async with asyncio.timeout(_LAST_FRAME_S):
             await process.wait()
